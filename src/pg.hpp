@@ -71,6 +71,7 @@ extern "C" {
 // Declares a function that SQL calls by the name `name`.
 #define DOORBELL_SQL_FUNCTION(name) \
 	extern "C" { \
+	PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
 	PG_FUNCTION_INFO_V1(name); \
 	} \
 	Datum name(PG_FUNCTION_ARGS)
