@@ -155,7 +155,7 @@ int64 append_events(text *stream, const NewEvent *events, int count, const Appen
 		last_seq = tail->seq + count;
 		tail_hint(hash) = TailHint{hash, last_seq};
 		writer.fire_triggers();
-		note_ring(stream, last_seq);
+		note_ring(stream, last_seq, count);
 		break;
 	}
 	if (low_waters.has_value())

@@ -35,21 +35,9 @@ InFlightRows InFlightRows::of(Relation event, Snapshot snapshot)
 
 void InFlightRows::seek_xid(uint64 xid, StrategyNumber strategy)
 {
-	ScanKeyData key;
-	ScanKeyEntryInitialize(&key, 0, 1, strategy, InvalidOid, InvalidOid,
-						   strategy == BTEqualStrategyNumber ? F_XID8EQ : F_XID8GE, UInt64GetDatum(xid));
+	ScanKeyData key = xid_key(strategy, xid);
 	walk_.seek(&key, 1);
 	at_rows_ = true;
-}
-
-// A snapshot's 32-bit xid, none of which is ahead of the next one to be assigned, with its epoch.
-static uint64 with_epoch(TransactionId xid)
-{
-	const FullTransactionId next = ReadNextFullTransactionId();
-	uint32 epoch = EpochFromFullTransactionId(next);
-	if (xid > XidFromFullTransactionId(next))
-		epoch--;
-	return U64FromFullTransactionId(FullTransactionIdFromEpochAndXid(epoch, xid));
 }
 
 // Stands at the rows of the next candidate; false when there is none left.

@@ -2,24 +2,20 @@
 
 #include "args.hpp"
 #include "doorbell/pointer.hpp"
+#include "ring_table.hpp"
+#include "ringer.hpp"
 #include "tables.hpp"
 
 namespace pg_doorbell {
 
-enum RingMode { ring_auto, ring_commit, ring_off };
+enum RingMode { ring_auto, ring_commit, ring_worker, ring_off };
 
-static const config_enum_entry ring_modes[] = {
-	{"auto", ring_auto, false}, {"commit", ring_commit, false}, {"off", ring_off, false}, {nullptr, 0, false}};
+static const config_enum_entry ring_modes[] = {{"auto", ring_auto, false},
+											   {"commit", ring_commit, false},
+											   {"worker", ring_worker, false},
+											   {"off", ring_off, false},
+											   {nullptr, 0, false}};
 static int ring_mode = ring_auto;
-
-struct Ring {
-	char *stream; // in the top transaction's memory
-	uint32 length;
-	uint32 hash;
-	int64 seq;
-
-	std::string_view key() const { return std::string_view(stream, length); }
-};
 
 // What one nesting level of the transaction has to ring.
 struct RingList {
@@ -33,6 +29,9 @@ static_assert(std::is_trivially_destructible_v<RingList>);
 
 static RingList *innermost = nullptr;
 static RingList *spare = nullptr; // dropped lists, so that a loop of savepoints does not eat memory
+static bool mode_is_chosen = false; // for this transaction
+static std::optional<int> pinned_slot; // of the ringer; nothing: rings at commit
+static int64 new_appends = 0;
 
 static RingList *list_of_level(int level)
 {
@@ -77,10 +76,18 @@ static bool raise_ring(RingList *list, std::string_view key, uint32 hash, int64 
 	return false;
 }
 
-void note_ring(const text *stream, int64 seq)
+static void choose_mode()
 {
-	if (ring_mode == ring_off)
+	if (mode_is_chosen)
 		return;
+	if (ring_mode != ring_commit && ring_table_exists() && ringer_is_on())
+		pinned_slot = pin_ring_slot();
+	mode_is_chosen = true;
+}
+
+static void add_ring(const text *stream, int64 seq)
+{
+	choose_mode();
 	RingList *list = list_of_level(GetCurrentTransactionNestLevel());
 	if (list->everything)
 		return;
@@ -96,6 +103,25 @@ void note_ring(const text *stream, int64 seq)
 	char *copy = static_cast<char *>(MemoryContextAlloc(TopTransactionContext, key.size()));
 	std::memcpy(copy, key.data(), key.size());
 	list->rings[list->count++] = Ring{copy, static_cast<uint32>(key.size()), hash, seq};
+}
+
+void note_ring(const text *stream, int64 seq, int64 appends)
+{
+	if (ring_mode == ring_off)
+		return;
+	add_ring(stream, seq);
+	new_appends += appends;
+}
+
+void note_ring_for_prepared(const text *stream, int64 seq)
+{
+	add_ring(stream, seq);
+}
+
+static void post(const RingList *list)
+{
+	post_rings(*pinned_slot, list->rings, list->count, list->everything, new_appends);
+	new_appends = 0;
 }
 
 static RingList *take_innermost()
@@ -145,6 +171,8 @@ static void on_subtransaction(SubXactEvent event, SubTransactionId, SubTransacti
 		merge_into_parent();
 	else if (event == SUBXACT_EVENT_ABORT_SUB) {
 		RingList *list = take_innermost();
+		if (pinned_slot.has_value())
+			post(list);
 		drop_streams(list);
 		keep_spare(list);
 	}
@@ -162,36 +190,61 @@ static void queue_rings()
 	}
 }
 
+static void forget_transaction()
+{
+	if (pinned_slot.has_value())
+		unpin_ring_slot(*pinned_slot);
+	pinned_slot.reset();
+	mode_is_chosen = false;
+	new_appends = 0;
+	innermost = spare = nullptr; // the memory goes with the transaction
+}
+
 static void on_transaction(XactEvent event, void *)
 {
 	switch (event) {
 	case XACT_EVENT_PRE_COMMIT:
-		if (innermost != nullptr)
+		if (innermost != nullptr && !pinned_slot.has_value())
 			queue_rings();
 		break;
 	case XACT_EVENT_PRE_PREPARE:
-		if (innermost == nullptr)
-			break;
-		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				errmsg("cannot PREPARE a transaction that rings the doorbell at commit"),
-				errhint("Append with doorbell.ring_mode = off; subscribers then find the events by their sweep."));
+		if (innermost != nullptr && !pinned_slot.has_value())
+			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("cannot PREPARE a transaction that rings the doorbell at commit"),
+					errhint("Add pg_doorbell to shared_preload_libraries, or append with doorbell.ring_mode = off; "
+							"subscribers then find the events by their sweep."));
 		break;
 	case XACT_EVENT_COMMIT:
 	case XACT_EVENT_ABORT:
-	case XACT_EVENT_PREPARE:
-		innermost = spare = nullptr; // the memory goes with the transaction
+		if (innermost != nullptr && pinned_slot.has_value())
+			post(innermost);
+		forget_transaction();
+		break;
+	case XACT_EVENT_PREPARE: // whoever ends it rings: utility.cpp
+		forget_transaction();
 		break;
 	default:
 		break;
 	}
 }
 
+// Without the table in shared memory there is no ringer to choose.
+static bool check_ring_mode(int *mode, void **, GucSource)
+{
+	if (*mode != ring_worker || ring_table_exists() || process_shared_preload_libraries_in_progress)
+		return true;
+	GUC_check_errdetail("The ringer needs shared memory, which is given out at server start.");
+	GUC_check_errhint("Add pg_doorbell to shared_preload_libraries and restart the server.");
+	return false;
+}
+
 void define_ring_settings()
 {
 	DefineCustomEnumVariable("doorbell.ring_mode", "How appended events ring the doorbell.",
-							 "commit: one NOTIFY per stream, delivered with the commit. off: no ring, for bulk loads; "
-							 "subscribers find the events by their sweep. auto: the best that this server offers.",
-							 &ring_mode, ring_auto, ring_modes, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+							 "worker: after the commit, by a background worker. commit: one NOTIFY per stream, delivered "
+							 "with the commit. off: no ring, for bulk loads; subscribers find the events by their "
+							 "sweep. auto: worker where the library is preloaded, else commit.",
+							 &ring_mode, ring_auto, ring_modes, PGC_USERSET, 0, check_ring_mode, nullptr, nullptr);
 	RegisterXactCallback(on_transaction, nullptr);
 	RegisterSubXactCallback(on_subtransaction, nullptr);
 }
@@ -201,7 +254,7 @@ DOORBELL_SQL_FUNCTION(doorbell_ring)
 	const text *stream = stream_argument(fcinfo, 0);
 	const int64 seq = seq_argument(fcinfo, 1, "seq");
 	PreventCommandDuringRecovery("doorbell.ring()");
-	note_ring(stream, seq);
+	note_ring(stream, seq, 0);
 	PG_RETURN_VOID();
 }
 

@@ -30,6 +30,12 @@ static Oid find_relation(Oid schema, const char *name)
 	return relation;
 }
 
+bool tables_exist()
+{
+	const Oid schema = get_namespace_oid("doorbell", true);
+	return OidIsValid(schema) && OidIsValid(get_relname_relid("event_xid_idx", schema));
+}
+
 const Tables &find_tables()
 {
 	while (!tables_known) {
@@ -65,6 +71,24 @@ ScanKeyData seq_key(AttrNumber number, StrategyNumber strategy, int64 value)
 	Assert(strategy == BTGreaterStrategyNumber || strategy == BTLessStrategyNumber);
 	ScanKeyEntryInitialize(&key, 0, number, strategy, InvalidOid, InvalidOid, compare, Int64GetDatum(value));
 	return key;
+}
+
+ScanKeyData xid_key(StrategyNumber strategy, uint64 xid)
+{
+	ScanKeyData key;
+	Assert(strategy == BTEqualStrategyNumber || strategy == BTGreaterEqualStrategyNumber);
+	ScanKeyEntryInitialize(&key, 0, 1, strategy, InvalidOid, InvalidOid,
+						   strategy == BTEqualStrategyNumber ? F_XID8EQ : F_XID8GE, UInt64GetDatum(xid));
+	return key;
+}
+
+uint64 with_epoch(TransactionId xid)
+{
+	const FullTransactionId next = ReadNextFullTransactionId();
+	uint32 epoch = EpochFromFullTransactionId(next);
+	if (xid > XidFromFullTransactionId(next))
+		epoch--;
+	return U64FromFullTransactionId(FullTransactionIdFromEpochAndXid(epoch, xid));
 }
 
 Walk Walk::over(Relation table, Relation index, Snapshot snapshot, int nkeys)

@@ -33,12 +33,17 @@ struct Tables {
 	Oid stream_pkey;
 };
 
-const Tables &find_tables();
+const Tables &find_tables(); // raises an error where the extension is not installed
+bool tables_exist();
 void watch_tables(); // once, when the library is loaded
 
 // Scan keys for the index columns. The number is the column's place in the index.
 ScanKeyData text_key(AttrNumber number, StrategyNumber strategy, text *value);
 ScanKeyData seq_key(AttrNumber number, StrategyNumber strategy, int64 value);
+ScanKeyData xid_key(StrategyNumber strategy, uint64 xid);
+
+// A 32-bit xid of now, none of which is ahead of the next one to be assigned, with its epoch.
+uint64 with_epoch(TransactionId xid);
 
 struct Walk {
 	Relation table;

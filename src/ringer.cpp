@@ -1,0 +1,160 @@
+#include "ringer.hpp"
+
+#include "ring_table.hpp"
+
+namespace pg_doorbell {
+
+static constexpr int max_batch = 512;
+static constexpr long retry_ms = 1000;
+static constexpr int64 pause_factor = 20; // at most a twentieth of the time goes into sending under load
+
+static bool ringer_on = true;
+static int linger_ms = 20;
+static int idle_timeout_s = 600;
+
+void define_ringer_settings()
+{
+	DefineCustomBoolVariable("doorbell.ringer", "Whether background workers ring the doorbell after the commit.",
+							 "When off, appends ring with NOTIFY in their own transaction, as without preloading.",
+							 &ringer_on, true, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+	DefineCustomIntVariable("doorbell.ring_linger", "Longest pause between two batches of rings under load.",
+							"The pause grows with what a batch costs. Raise it when many sessions listen and appends "
+							"matter more than how soon they are heard. The first ring after silence never waits.",
+							&linger_ms, 20, 0, 1000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
+	DefineCustomIntVariable("doorbell.ringer_idle_timeout", "How long a ringer stays without anything to ring.",
+							"Each occupies one of max_worker_processes and a connection to its database.",
+							&idle_timeout_s, 600, 1, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr,
+							nullptr);
+}
+
+bool ringer_is_on()
+{
+	return ringer_on;
+}
+
+bool start_ringer(int slot)
+{
+	BackgroundWorker worker = {};
+	snprintf(worker.bgw_name, BGW_MAXLEN, "pg_doorbell ringer");
+	snprintf(worker.bgw_type, BGW_MAXLEN, "pg_doorbell ringer");
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART; // the next append starts another
+	snprintf(worker.bgw_library_name, sizeof(worker.bgw_library_name), "pg_doorbell");
+	snprintf(worker.bgw_function_name, sizeof(worker.bgw_function_name), "doorbell_ringer_main");
+	worker.bgw_main_arg = Int32GetDatum(slot);
+	return RegisterDynamicBackgroundWorker(&worker, nullptr);
+}
+
+static void send(const Batch &batch)
+{
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	if (batch.everything)
+		Async_Notify(doorbell::channel, doorbell::pointer_to_everything.data());
+	for (int i = 0; i < batch.count; i++) {
+		const TakenRing &ring = batch.rings[i];
+		char pointer[doorbell::max_pointer_bytes + 1];
+		doorbell::format_pointer(std::string_view(ring.stream, ring.length), ring.seq, pointer);
+		Async_Notify(doorbell::channel, pointer);
+	}
+	CommitTransactionCommand();
+}
+
+// Sends a batch; false when it failed and everything is to be rung again.
+static bool try_to_send(int slot, const Batch &batch, bool failing)
+{
+	volatile bool sent = false;
+	MemoryContext memory = CurrentMemoryContext;
+	PG_TRY();
+	{
+		send(batch);
+		sent = true;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(memory);
+		HOLD_INTERRUPTS();
+		ErrorData *error = CopyErrorData();
+		if (!failing)
+			EmitErrorReport();
+		FlushErrorState();
+		AbortCurrentTransaction();
+		MemoryContextSwitchTo(memory);
+		report_failure(slot, error->message);
+		FreeErrorData(error);
+		RESUME_INTERRUPTS();
+	}
+	PG_END_TRY();
+	return sent;
+}
+
+// False when the postmaster, the administrator or a command on the database wants us gone.
+static bool wait(int slot, long milliseconds)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, milliseconds, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	if (ConfigReloadPending) {
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+	}
+	return !ShutdownRequestPending && !ringer_must_stop(slot);
+}
+
+static long pause_after(TimestampTz began, TimestampTz done)
+{
+	return static_cast<long>(Min((done - began) * pause_factor / 1000, static_cast<int64>(linger_ms)));
+}
+
+static void ring_until_told_to_stop(int slot)
+{
+	Batch batch = {};
+	batch.rings = static_cast<TakenRing *>(MemoryContextAlloc(TopMemoryContext, sizeof(TakenRing) * max_batch));
+	bool failing = false;
+	bool stay = true;
+	while (stay || !ringer_must_stop(slot)) {
+		if (take_rings(slot, batch, max_batch)) {
+			const TimestampTz began = GetCurrentTimestamp();
+			failing = !try_to_send(slot, batch, failing);
+			const TimestampTz done = GetCurrentTimestamp();
+			if (!failing)
+				report_batch(slot, batch, done);
+			else if (!stay)
+				return; // told to stop, and nobody can be told
+			const long pause = failing ? retry_ms : pause_after(began, done);
+			if (stay && pause > 0)
+				stay = wait(slot, pause);
+		} else if (!stay) {
+			return;
+		} else {
+			const TimestampTz began = GetCurrentTimestamp();
+			stay = wait(slot, idle_timeout_s * 1000L);
+			if (stay && TimestampDifferenceExceeds(began, GetCurrentTimestamp(), idle_timeout_s * 1000) &&
+				leave_ring_slot_if_idle(slot))
+				return;
+		}
+	}
+}
+
+extern "C" {
+PGDLLEXPORT void doorbell_ringer_main(Datum argument);
+}
+
+void doorbell_ringer_main(Datum argument)
+{
+	const int slot = DatumGetInt32(argument);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	BackgroundWorkerUnblockSignals();
+
+	enter_ring_slot(slot);
+	BackgroundWorkerInitializeConnectionByOid(ring_slot_database(slot), InvalidOid, 0);
+	// What a ring is worth does not depend on the disk.
+	SetConfigOption("synchronous_commit", "off", PGC_SUSET, PGC_S_OVERRIDE);
+	pgstat_report_activity(STATE_IDLE, nullptr);
+	ring_until_told_to_stop(slot);
+	proc_exit(0);
+}
+
+} // namespace pg_doorbell
