@@ -157,4 +157,44 @@ CREATE FUNCTION doorbell.streams(prefix text DEFAULT '')
 COMMENT ON FUNCTION doorbell.streams(text) IS
     'lists the streams whose key begins with a prefix, with low and high water';
 
+-- Watching ------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION doorbell.ringer_stats(
+    OUT ringer_pid int, OUT appends bigint, OUT rings_asked bigint, OUT rings_sent bigint, OUT rings_coalesced bigint,
+    OUT overflows bigint, OUT rings_waiting int, OUT batches bigint, OUT failures bigint, OUT last_error text,
+    OUT mean_ring_ms double precision, OUT max_ring_ms double precision)
+    RETURNS SETOF record LANGUAGE c VOLATILE ROWS 1 PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'doorbell_ringer_stats';
+COMMENT ON FUNCTION doorbell.ringer_stats() IS 'what the ringer of this database has done; see doorbell.stats';
+
+-- One row. Counts are since the server's start, of appends that ask for a ring while the library is preloaded.
+CREATE VIEW doorbell.stats AS
+SELECT r.*, pg_catalog.pg_notification_queue_usage() AS notify_queue_usage, o.pid AS oldest_listener_pid,
+       o.xact_start AS oldest_listener_xact_start
+FROM (SELECT 1) one
+LEFT JOIN doorbell.ringer_stats() r ON true
+LEFT JOIN LATERAL (
+    SELECT a.pid, a.xact_start FROM pg_catalog.pg_stat_activity a
+    WHERE a.backend_type = 'client backend' AND a.xact_start IS NOT NULL AND a.pid <> pg_catalog.pg_backend_pid()
+    ORDER BY a.xact_start LIMIT 1) o ON pg_catalog.pg_notification_queue_usage() > 0;
+COMMENT ON VIEW doorbell.stats IS 'appends, rings and the NOTIFY queue of this database, one row';
+COMMENT ON COLUMN doorbell.stats.ringer_pid IS 'process of the ringer; null while there is none';
+COMMENT ON COLUMN doorbell.stats.appends IS 'events whose transaction ended, committed or not';
+COMMENT ON COLUMN doorbell.stats.rings_asked IS 'rings that transactions asked for: one per stream and transaction';
+COMMENT ON COLUMN doorbell.stats.rings_sent IS 'pointers sent with NOTIFY by the ringer';
+COMMENT ON COLUMN doorbell.stats.rings_coalesced IS 'rings merged with one that was already waiting';
+COMMENT ON COLUMN doorbell.stats.overflows IS 'times that the table was full and one * stood for all; raise doorbell.ring_table_size';
+COMMENT ON COLUMN doorbell.stats.rings_waiting IS 'pointers waiting for the ringer now';
+COMMENT ON COLUMN doorbell.stats.batches IS 'transactions of the ringer that were sent';
+COMMENT ON COLUMN doorbell.stats.failures IS 'transactions of the ringer that failed; their streams are rung again as *';
+COMMENT ON COLUMN doorbell.stats.last_error IS 'why the last one failed; null when it did not';
+COMMENT ON COLUMN doorbell.stats.mean_ring_ms IS 'mean time from the end of the appending transaction to its ring';
+COMMENT ON COLUMN doorbell.stats.max_ring_ms IS 'longest such time';
+COMMENT ON COLUMN doorbell.stats.notify_queue_usage IS 'share of the NOTIFY queue in use, 0 to 1; at 1 nothing can be rung';
+COMMENT ON COLUMN doorbell.stats.oldest_listener_pid IS
+    'session with the oldest open transaction while the queue is in use: a listening session takes nothing out of the queue before its transaction ends';
+COMMENT ON COLUMN doorbell.stats.oldest_listener_xact_start IS 'when that transaction began';
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA doorbell FROM PUBLIC;
+GRANT USAGE ON SCHEMA doorbell TO pg_monitor;
+GRANT SELECT ON doorbell.stats TO pg_monitor;
+GRANT EXECUTE ON FUNCTION doorbell.ringer_stats() TO pg_monitor;

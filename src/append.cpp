@@ -3,34 +3,17 @@
 #include "args.hpp"
 #include "low_water.hpp"
 #include "ring.hpp"
+#include "stream_lock.hpp"
 #include "tables.hpp"
 #include "writer.hpp"
 
 namespace pg_doorbell {
-
-static constexpr uint16 stream_lock_class = 0xdb01; // the tag's field where user advisory locks have 1 or 2
 
 static uint64 hash_of(const text *stream)
 {
 	const std::string_view key = view_of(stream);
 	return hash_bytes_extended(reinterpret_cast<const unsigned char *>(key.data()), static_cast<int>(key.size()), 0);
 }
-
-// The short lock of one stream. An error while it is held releases it with the (sub)transaction.
-class StreamLock {
-public:
-	explicit StreamLock(uint64 hash)
-	{
-		SET_LOCKTAG_ADVISORY(tag_, MyDatabaseId, static_cast<uint32>(hash >> 32), static_cast<uint32>(hash),
-							 stream_lock_class);
-	}
-	void acquire() { (void) LockAcquire(&tag_, ExclusiveLock, false, false); }
-	void release() { LockRelease(&tag_, ExclusiveLock, false); }
-
-private:
-	LOCKTAG tag_;
-};
-static_assert(std::is_trivially_destructible_v<StreamLock>);
 
 // The end of a stream: the next event gets seq + 1 and is stamped no earlier than `appended_at`.
 struct Tail {

@@ -2,8 +2,8 @@
 //
 // State: doorbell.event alone. There is no counter row, no sequence and no lock that outlives the call.
 //
-//  1. An append takes the stream's lock (heavyweight, of the advisory class with a tag that no user lock can have,
-//     named by a 64-bit hash of the key: two streams that collide only wait for each other a little).
+//  1. An append takes the stream's lock (stream_lock.hpp), named by a hash of the key: two streams that collide only
+//     wait for each other a little.
 //  2. Under it, it reads the stream's largest LIVE seq from the primary key backwards with a dirty snapshot: committed
 //     and in-flight rows count, aborted and deleted ones do not. The new event gets the next seq.
 //  3. When nothing is live, the next seq follows low water, read with a snapshot taken AFTER the scan: if a trim took

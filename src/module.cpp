@@ -3,6 +3,7 @@
 #include "ring.hpp"
 #include "ring_table.hpp"
 #include "ringer.hpp"
+#include "stream_lock.hpp"
 #include "tables.hpp"
 #include "utility.hpp"
 
@@ -17,6 +18,7 @@ void _PG_init(void)
 	if (process_shared_preload_libraries_in_progress) {
 		pg_doorbell::define_ring_table_settings();
 		pg_doorbell::define_ringer_settings();
+		pg_doorbell::request_stream_locks();
 		pg_doorbell::watch_utility_commands();
 	}
 	MarkGUCPrefixReserved("doorbell");

@@ -1,0 +1,60 @@
+#include "stream_lock.hpp"
+
+namespace pg_doorbell {
+
+static constexpr uint16 lock_class = 0xdb01; // the tag's field where user advisory locks have 1 or 2
+static constexpr int light_count = 256;
+static constexpr const char *tranche = "pg_doorbell_stream";
+
+static bool preloaded = false;
+static LWLockPadded *lights = nullptr;
+static LWLock *held_light = nullptr; // or was held, before an error
+static shmem_request_hook_type previous_request_hook = nullptr;
+
+static void request_locks()
+{
+	if (previous_request_hook != nullptr)
+		previous_request_hook();
+	RequestNamedLWLockTranche(tranche, light_count);
+}
+
+void request_stream_locks()
+{
+	previous_request_hook = shmem_request_hook;
+	shmem_request_hook = request_locks;
+	preloaded = true;
+}
+
+StreamLock::StreamLock(uint64 hash) : light_(nullptr)
+{
+	if (preloaded) {
+		if (lights == nullptr)
+			lights = GetNamedLWLockTranche(tranche);
+		light_ = &lights[hash % light_count].lock;
+		return;
+	}
+	SET_LOCKTAG_ADVISORY(heavy_, MyDatabaseId, static_cast<uint32>(hash >> 32), static_cast<uint32>(hash), lock_class);
+}
+
+void StreamLock::acquire()
+{
+	if (light_ == nullptr) {
+		(void) LockAcquire(&heavy_, ExclusiveLock, false, false);
+		return;
+	}
+	if (held_light != nullptr && LWLockHeldByMe(held_light))
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot append while an append stores its event"),
+				errhint("An index expression on doorbell.event must not append."));
+	LWLockAcquire(light_, LW_EXCLUSIVE);
+	held_light = light_;
+}
+
+void StreamLock::release()
+{
+	if (light_ == nullptr)
+		LockRelease(&heavy_, ExclusiveLock, false);
+	else
+		LWLockRelease(light_);
+}
+
+} // namespace pg_doorbell
