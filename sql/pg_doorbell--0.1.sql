@@ -2,8 +2,6 @@
 
 -- Durable event streams. Nothing is granted to PUBLIC; nobody but the extension's owner needs rights on the tables.
 
-REVOKE ALL ON SCHEMA doorbell FROM PUBLIC;
-
 -- Tables --------------------------------------------------------------------------------------------------------------
 
 CREATE TABLE doorbell.event (

@@ -178,7 +178,7 @@ DOORBELL_SQL_FUNCTION(doorbell_append_batch)
 	const ArrayArgument payloads = array_argument(fcinfo, 2, "payloads", JSONBOID);
 	const NewEvent *events = event_arguments(types, payloads);
 	if (types.count == 0)
-		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("types must not be empty: \"{}\""));
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("types must not be empty"));
 	AppendOptions options;
 	options.expected_seq = expected_seq_argument(fcinfo, 3);
 	PG_RETURN_INT64(append_events(stream, events, types.count, options));

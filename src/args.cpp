@@ -21,7 +21,7 @@ text *check_stream(text *stream)
 {
 	const std::size_t bytes = VARSIZE_ANY_EXHDR(stream);
 	if (bytes == 0)
-		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("stream key must not be empty: \"\""));
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("stream key must not be empty"));
 	if (bytes > doorbell::max_stream_bytes) {
 		const char *start = VARDATA_ANY(stream);
 		const int shown = pg_mbcliplen(start, static_cast<int>(bytes), 64);
@@ -36,7 +36,7 @@ text *check_stream(text *stream)
 text *check_type(text *type)
 {
 	if (VARSIZE_ANY_EXHDR(type) == 0)
-		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("event type must not be empty: \"\""));
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("event type must not be empty"));
 	check_no_control_characters("event type", type);
 	return type;
 }

@@ -164,13 +164,14 @@ static void queue_rings()
 
 static void on_transaction(XactEvent event, void *)
 {
-	if (innermost == nullptr)
-		return;
 	switch (event) {
 	case XACT_EVENT_PRE_COMMIT:
-		queue_rings();
+		if (innermost != nullptr)
+			queue_rings();
 		break;
 	case XACT_EVENT_PRE_PREPARE:
+		if (innermost == nullptr)
+			break;
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				errmsg("cannot PREPARE a transaction that rings the doorbell at commit"),
 				errhint("Append with doorbell.ring_mode = off; subscribers then find the events by their sweep."));

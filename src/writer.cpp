@@ -56,6 +56,7 @@ void EventWriter::close()
 	for (int i = 0; i < slot_count_; i++)
 		ExecDropSingleTupleTableSlot(slots_[i]);
 	ExecCloseIndices(result_);
+	ExecResetTupleTable(estate_->es_tupleTable, false); // what the triggers used
 	FreeExecutorState(estate_);
 	table_close(table_, NoLock);
 }
