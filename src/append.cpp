@@ -10,14 +10,17 @@ namespace pg_doorbell {
 
 static constexpr uint16 stream_lock_class = 0xdb01; // the tag's field where user advisory locks have 1 or 2
 
+static uint64 hash_of(const text *stream)
+{
+	const std::string_view key = view_of(stream);
+	return hash_bytes_extended(reinterpret_cast<const unsigned char *>(key.data()), static_cast<int>(key.size()), 0);
+}
+
 // The short lock of one stream. An error while it is held releases it with the (sub)transaction.
 class StreamLock {
 public:
-	explicit StreamLock(const text *stream)
+	explicit StreamLock(uint64 hash)
 	{
-		const std::string_view key = view_of(stream);
-		const uint64 hash = hash_bytes_extended(reinterpret_cast<const unsigned char *>(key.data()),
-												static_cast<int>(key.size()), 0);
 		SET_LOCKTAG_ADVISORY(tag_, MyDatabaseId, static_cast<uint32>(hash >> 32), static_cast<uint32>(hash),
 							 stream_lock_class);
 	}
@@ -35,16 +38,41 @@ struct Tail {
 	TimestampTz appended_at;
 };
 
+// Where this backend last saw the end of a stream. A scan of the primary key reads all of the stream that is on the
+// index page before it gives its first row; bounded by a recent seq it reads only what was appended since. A hint that
+// is wrong (rolled back, trimmed, another stream of the same hash) costs a second scan and nothing else.
+struct TailHint {
+	uint64 hash;
+	int64 seq;
+};
+static TailHint tail_hints[4096];
+
+static TailHint &tail_hint(uint64 hash)
+{
+	return tail_hints[hash % lengthof(tail_hints)];
+}
+
 // The largest live seq of the stream; nothing when no row is live. Needs the stream's lock.
-static std::optional<Tail> find_tail(const EventWriter &writer, text *stream)
+static std::optional<Tail> find_tail(const EventWriter &writer, text *stream, uint64 hash)
 {
 	SnapshotData dirty;
 	InitDirtySnapshot(dirty);
-	ScanKeyData key = text_key(1, BTEqualStrategyNumber, stream);
-	Walk walk = Walk::over(writer.table(), writer.index(find_tables().event_pkey), &dirty, 1);
-	walk.seek(&key, 1);
+	const TailHint &hint = tail_hint(hash);
+	ScanKeyData keys[2] = {text_key(1, BTEqualStrategyNumber, stream),
+						   seq_key(2, BTGreaterStrategyNumber, hint.seq - 1)};
+	Walk walk = Walk::over(writer.table(), writer.index(find_tables().event_pkey), &dirty, 2);
+	bool found = false;
+	if (hint.hash == hash && hint.seq > 0) {
+		walk.seek(keys, 2);
+		found = walk.next(BackwardScanDirection);
+	}
+	if (!found) {
+		keys[1] = seq_key(2, BTGreaterStrategyNumber, 0);
+		walk.seek(keys, 2);
+		found = walk.next(BackwardScanDirection);
+	}
 	std::optional<Tail> tail;
-	if (walk.next(BackwardScanDirection))
+	if (found)
 		tail = Tail{walk.seq(), DatumGetTimestampTz(walk.column(event_appended_at))};
 	walk.end();
 	return tail;
@@ -89,7 +117,8 @@ int64 append_events(text *stream, const NewEvent *events, int count, const Appen
 
 	EventWriter writer = EventWriter::open(count);
 	std::optional<LowWaterTable> low_waters; // opened when it is needed, and never under the lock
-	StreamLock lock(stream);
+	const uint64 hash = hash_of(stream);
+	StreamLock lock(hash);
 	int64 last_seq = 0;
 	for (;;) {
 		lock.acquire();
@@ -106,7 +135,7 @@ int64 append_events(text *stream, const NewEvent *events, int count, const Appen
 			}
 		}
 
-		std::optional<Tail> tail = find_tail(writer, stream);
+		std::optional<Tail> tail = find_tail(writer, stream, hash);
 		if (!tail.has_value()) {
 			if (!low_waters.has_value()) {
 				lock.release();
@@ -124,6 +153,7 @@ int64 append_events(text *stream, const NewEvent *events, int count, const Appen
 		lock.release();
 
 		last_seq = tail->seq + count;
+		tail_hint(hash) = TailHint{hash, last_seq};
 		writer.fire_triggers();
 		note_ring(stream, last_seq);
 		break;

@@ -24,7 +24,7 @@ void Replayer::end()
 	if (has_holes_)
 		holes_.end();
 	visible_.end();
-	table_close(event_, AccessShareLock);
+	table_close(event_, NoLock); // what was read may still point into the table's TOAST
 }
 
 // Whether no row strictly between the two seqs is in flight.
