@@ -1,17 +1,82 @@
-# pg_doorbell: the extension by PGXS.
+# pg_doorbell: the extension by PGXS, the client library and the command by CMake.
+# `make help` lists the goals. This file must also work before PostgreSQL's development files are installed, because
+# `make demo` and `make test` install them.
+
+.PHONY: all client help
+all: # the default goal; PGXS and the client below say what is in it
+
 EXTENSION = pg_doorbell
 MODULE_big = pg_doorbell
 DATA = $(wildcard sql/*--*.sql)
 OBJS = $(patsubst %.cpp,%.o,$(wildcard src/*.cpp))
+EXTRA_CLEAN = build src/*.d
 
-PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
+# Inputs in test/, outputs in expected/; the options are those of PostgreSQL 15 and are right for later versions too.
+REGRESS = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
+REGRESS_OPTS = --inputdir=test
+ISOLATION = $(sort $(patsubst test/specs/%.spec,%,$(wildcard test/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test --outputdir=.
+
 PG_CPPFLAGS = -Iclient/include
 PG_CXXFLAGS = -std=c++17 -isystem $(shell $(PG_CONFIG) --includedir-server) -Wextra -Wshadow -Wno-register \
 	-Wno-unused-parameter -Wno-missing-field-initializers -fno-exceptions -fno-rtti -fno-threadsafe-statics \
 	-fvisibility=hidden -MMD -MP
+
+ifeq ($(origin PG_CONFIG),undefined)
+PG_CONFIG := $(shell bash test/tools/pg_config.sh)
+endif
+PGXS := $(if $(PG_CONFIG),$(wildcard $(shell $(PG_CONFIG) --pgxs)))
+
+ifneq ($(PGXS),)
 include $(PGXS)
 
-# The bitcode of C++ files: PGXS gives the compiler no C++ standard of ours.
+# The bitcode of C++ files: PGXS gives the compiler no C++ standard of ours, and knows nothing of headers.
 COMPILE.cxx.bc += -std=c++17 -Wno-register -fno-exceptions -fno-rtti
+$(OBJS:.o=.bc): %.bc: %.o
 -include $(OBJS:.o=.d)
+else
+all install uninstall installcheck clean:
+	@echo "No PostgreSQL development files found: set PG_CONFIG, or let \`make test\` install them." >&2; exit 1
+endif
+
+# CLIENT=no leaves the client out, for a machine that only wants the extension.
+CLIENT = $(if $(wildcard client/CMakeLists.txt),yes,no)
+ifeq ($(CLIENT),yes)
+all: client
+endif
+client: build/Makefile
+	+@cmake --build build
+build/Makefile:
+	cmake -S client -B build -G "Unix Makefiles" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+
+# What people type. Each first installs what it needs and the machine lacks, then goes on in a make that finds it.
+WANTED = demo test bench sanitize lint
+.PHONY: $(WANTED) $(WANTED:%=run-%)
+$(WANTED):
+	@PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@
+	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
+
+run-test: all
+	@PG_CONFIG='$(PG_CONFIG)' bash test/tools/test.sh $(PARTS)
+
+run-bench: all
+	@PG_CONFIG='$(PG_CONFIG)' bash bench/run.sh
+
+run-sanitize: all
+	@PG_CONFIG='$(PG_CONFIG)' bash test/tools/sanitize.sh
+
+run-lint:
+	@PG_CONFIG='$(PG_CONFIG)' bash test/tools/lint.sh
+
+help:
+	@echo "make              build the extension, the library (build/) and the command (build/doorbell)"
+	@echo "make install      install the extension into the PostgreSQL of PG_CONFIG"
+	@echo "make installcheck regression and isolation tests on a running server that has it installed"
+	@echo "make demo         a real workload and its events, live, on a private server (DEMO_SECONDS=10)"
+	@echo "make test         every test, on private servers (PARTS='regress tap', CONTRACT_SECONDS=20)"
+	@echo "make bench        one table: append and replay against their alternatives (BENCH_SECONDS, BENCH_ROUNDS, BENCH_DIR)"
+	@echo "make sanitize     the client's tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
+	@echo "make lint         clang-format, clang-tidy and shellcheck"
+	@echo "PG_CONFIG=...     the PostgreSQL to use; else version 15 if there is one"
+	@echo "CLIENT=no         only the extension"
+	@echo "demo, test, bench, sanitize and lint install missing packages by apt; nothing else touches the system."

@@ -1,0 +1,42 @@
+# What the TAP scripts share: a server with the extension, and its streams as text.
+package Doorbell;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use PostgreSQL::Test::Cluster;
+
+our @EXPORT = qw(new_node events waters);
+
+# A started server with pg_doorbell in database postgres. Options: conf => lines of postgresql.conf, the rest is for
+# init(); without_extension => 1 leaves the database empty.
+sub new_node
+{
+	my ($name, %options) = @_;
+	my $conf = delete $options{conf} // '';
+	my $without_extension = delete $options{without_extension};
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(extra => [ '--no-locale', '--encoding=UTF8' ], %options);
+	$node->append_conf('postgresql.conf', $conf);
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION pg_doorbell') unless $without_extension;
+	return $node;
+}
+
+# What a reader of the stream gets: "seq payload" lines joined by commas.
+sub events
+{
+	my ($node, $stream, $after) = @_;
+	$after //= 0;
+	return $node->safe_psql('postgres',
+		"SELECT string_agg(seq || ' ' || payload, ', ' ORDER BY seq) FROM doorbell.replay('$stream', $after, 1000000)");
+}
+
+# "low water..high water"
+sub waters
+{
+	my ($node, $stream) = @_;
+	return $node->safe_psql('postgres', "SELECT doorbell.low_water('$stream') || '..' || doorbell.high_water('$stream')");
+}
+
+1;

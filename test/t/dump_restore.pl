@@ -1,0 +1,80 @@
+# O14: a dump restored into a new cluster has all events, high and low waters, and appends go on from there.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Doorbell;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $old = new_node('old');
+my $new = new_node('new', without_extension => 1);
+my $streams = q{SELECT * FROM doorbell.streams()};
+my $events = q{
+	SELECT e.* FROM doorbell.streams() s, LATERAL doorbell.replay(s.stream, 0, 1000000) e ORDER BY e.stream, e.seq
+};
+
+# Voids, a trimmed stream, one that is trimmed to the end, an odd key, event ids; and transaction ids that are far ahead
+# of those of the new cluster.
+$old->safe_psql('postgres', <<'SQL');
+DO $$ BEGIN FOR i IN 1 .. 5000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$;
+SELECT doorbell.append('s', 'test', to_jsonb(i), NULL, gen_random_uuid()) FROM generate_series(1, 100) i;
+BEGIN;
+SELECT doorbell.append_batch('s', array_fill('test'::text, ARRAY[5]), array_fill('1'::jsonb, ARRAY[5]));
+SAVEPOINT a;
+SELECT doorbell.append_batch('s', array_fill('test'::text, ARRAY[5]), array_fill('2'::jsonb, ARRAY[5]));
+ROLLBACK TO a;
+COMMIT;
+SELECT doorbell.append('trimmed', 'test', to_jsonb(i)) FROM generate_series(1, 10) i;
+SELECT doorbell.trim('trimmed', 4);
+SELECT doorbell.append('gone', 'test', to_jsonb(i)) FROM generate_series(1, 10) i;
+SELECT doorbell.trim('gone', 10);
+SELECT doorbell.append(E'it''s: "odd" \\ é', E't\\', '{"a\t": "\n\\"}');
+SQL
+# A hole in the middle: its seqs are void in the copy, too. Another append is in flight while the dump is made.
+my $session = $old->background_psql('postgres');
+$session->query_safe(q{BEGIN; SELECT doorbell.append('s', 'test', '"void"')});
+$old->safe_psql('postgres', q{SELECT doorbell.append('s', 'test', '"after the void"')});
+$session->query_safe('ROLLBACK');
+my $expected_events = $old->safe_psql('postgres', $events);
+my $expected_streams = $old->safe_psql('postgres', $streams);
+$session->query_safe(q{BEGIN; SELECT doorbell.append('s', 'test', '"in flight"'); SELECT doorbell.append('new', 'test', '1')});
+
+my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
+$old->command_ok([ 'pg_dump', '--file', $dump, '--dbname', $old->connstr('postgres') ], 'pg_dump dumps a database in use');
+my $text = slurp_file($dump);
+like($text, qr/^COPY doorbell\.event /m, 'O14: the dump has the events');
+like($text, qr/^COPY doorbell\.stream /m, 'O14: the dump has the low waters');
+$session->query_safe('ROLLBACK');
+$session->quit;
+
+$new->command_ok([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $new->connstr('postgres'), '-f', $dump ], 'it restores without an error');
+is($new->safe_psql('postgres', $events), $expected_events, 'O14: readers get the same events');
+is($new->safe_psql('postgres', $streams), $expected_streams, 'O14: high and low waters are the same');
+is($new->safe_psql('postgres', q{SELECT count(*) FROM doorbell.event WHERE xid >= pg_snapshot_xmax(pg_current_snapshot())}),
+	'0', 'restored events have no transaction ids from the future');
+is($new->safe_psql('postgres', q{SELECT count(event_id) FROM doorbell.event}), '100', 'event ids are restored');
+for my $stream (qw(s trimmed gone)) {
+	my $append = qq{SELECT doorbell.append('$stream', 'test', '"next"')};
+	is($new->safe_psql('postgres', $append), $old->safe_psql('postgres', $append), "O14: appends to stream $stream go on as in the old cluster");
+}
+
+# Rows can also keep the ids of the old cluster: loaded with the trigger switched off. Such an id may be that of a
+# transaction which runs here, or which is still to come; neither may hold up a reader.
+my $running = $new->background_psql('postgres');
+my $xid = $running->query_safe(q{BEGIN; SELECT pg_current_xact_id()});
+$new->safe_psql('postgres', qq{
+	ALTER TABLE doorbell.event DISABLE TRIGGER event_restored;
+	INSERT INTO doorbell.event VALUES ('foreign', 1, 'test', '1', now(), '$xid'), ('foreign', 2, 'test', '2', now(), '1000000');
+	ALTER TABLE doorbell.event ENABLE ALWAYS TRIGGER event_restored;
+});
+is(events($new, 'foreign'), '1 1, 2 2', 'readers get events with the id of a transaction that runs here');
+is(waters($new, 'foreign'), '0..2', 'high water does not stop before them');
+is($new->safe_psql('postgres', q{SELECT high_water FROM doorbell.streams('foreign')}), '2', 'streams() agrees');
+$running->query_safe('ROLLBACK');
+$running->quit;
+
+$old->stop;
+$new->stop;
+done_testing();

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Installs by apt what a goal of the Makefile needs and this machine lacks. Says so in one line; silent when there is
+# nothing to do.
+#
+# usage: packages.sh GOAL        PG_CONFIG, if set, names the PostgreSQL to build with
+#
+# 1. What is missing is found by looking for the thing itself (a program, a header, a module), not for a package, so a
+#    machine without apt is fine as long as it has everything.
+# 2. Package lists are fetched only when they do not know a package or are too old to install from.
+# 3. Debian starts a server as soon as its package is installed. Nobody asked for one, so that is forbidden for the time
+#    of the installation, unless this machine has a policy of its own.
+set -euo pipefail
+goal=$1
+missing=()
+
+need() # PACKAGE COMMAND...: the package is missing if the command fails
+{
+	local package=$1
+	shift
+	"$@" >/dev/null 2>&1 || missing+=("$package")
+}
+
+has() # every one of these programs is there
+{
+	command -v "$@" >/dev/null && [ "$(command -v "$@" | wc -l)" -eq $# ]
+}
+
+has_header()
+{
+	printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | g++ -std=c++17 ${includedir:+-I"$includedir"} -E -x c++ -
+}
+
+PG_CONFIG=${PG_CONFIG:-$(bash "$(dirname "$0")/pg_config.sh")}
+version=
+includedir=
+if [ -z "$PG_CONFIG" ]; then
+	missing+=(postgresql-VERSION postgresql-server-dev-VERSION)
+else
+	includedir=$("$PG_CONFIG" --includedir) || { echo "PG_CONFIG=$PG_CONFIG does not work." >&2; exit 1; }
+	version=$("$PG_CONFIG" --version | sed -E 's/[^0-9]*([0-9]+).*/\1/')
+	bindir=$("$PG_CONFIG" --bindir)
+	need postgresql-VERSION has "$bindir/postgres" "$bindir/pgbench"
+	need postgresql-server-dev-VERSION test -f "$("$PG_CONFIG" --pgxs)"
+fi
+need g++ has g++
+need cmake has cmake
+need pkg-config has pkg-config
+need libpq-dev has_header libpq-fe.h
+need libgtest-dev has_header gtest/gtest.h
+need libcli11-dev has_header CLI/CLI.hpp
+need nlohmann-json3-dev has_header nlohmann/json.hpp
+need binutils has readelf nm
+need perl has prove
+need libipc-run-perl perl -MIPC::Run -e1
+if [ "$goal" = lint ]; then
+	need clang-format has clang-format
+	need clang-tidy has clang-tidy
+	need shellcheck has shellcheck
+fi
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+cannot() # REASON
+{
+	echo "Missing here: ${missing[*]//VERSION/${version:-15}} (Debian's names). $1" >&2
+	exit 1
+}
+has apt-get apt-cache || cannot "There is no apt: install them yourself and run \`make $goal\` again."
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+	has sudo || cannot "Installing takes root and there is no sudo: install them yourself and run \`make $goal\` again."
+	as_root=(sudo)
+fi
+
+log=$(mktemp)
+policy=/usr/sbin/policy-rc.d
+own_policy=
+finish()
+{
+	rm -f "$log"
+	[ -z "$own_policy" ] || "${as_root[@]}" rm -f "$policy"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+apt()
+{
+	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+		apt-get -y -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1 </dev/null
+}
+
+known() # apt's lists know every one of these packages
+{
+	local package
+	for package; do
+		apt-cache show "$package" >/dev/null 2>&1 || return 1
+	done
+}
+
+resolve() # puts the packages' real names into `wanted`; fails if the lists do not know them
+{
+	local candidate
+	for candidate in ${version:-15 18 17 16}; do
+		wanted=("${missing[@]//VERSION/$candidate}")
+		! known "${wanted[@]}" || return 0
+	done
+	return 1
+}
+
+resolve || { apt update && resolve; } || cannot "apt does not know them all: $(tail -n 3 "$log")"
+echo "Installing ${wanted[*]} by ${as_root[*]} apt-get, without starting any server."
+if [ ! -e "$policy" ]; then
+	own_policy=yes
+	printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$policy"
+fi
+apt install --no-install-recommends "${wanted[@]}" ||
+	{ apt update && apt install --no-install-recommends "${wanted[@]}"; } ||
+	{ cat "$log" >&2; cannot "apt-get failed, see above."; }
