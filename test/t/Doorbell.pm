@@ -6,7 +6,7 @@ use warnings;
 use Exporter 'import';
 use PostgreSQL::Test::Cluster;
 
-our @EXPORT = qw(new_node events waters);
+our @EXPORT = qw(new_node events waters listen_on heard);
 
 # A started server with pg_doorbell in database postgres. Options: conf => lines of postgresql.conf, the rest is for
 # init(); without_extension => 1 leaves the database empty.
@@ -37,6 +37,30 @@ sub waters
 {
 	my ($node, $stream) = @_;
 	return $node->safe_psql('postgres', "SELECT doorbell.low_water('$stream') || '..' || doorbell.high_water('$stream')");
+}
+
+# A session that listens.
+sub listen_on
+{
+	my ($node, $database) = @_;
+	my $ears = $node->background_psql($database // 'postgres');
+	$ears->query_safe('LISTEN doorbell');
+	return $ears;
+}
+
+# The pointers that it hears up to the one given, joined by spaces; dies when that one does not come.
+sub heard
+{
+	my ($ears, $last) = @_;
+	my @pointers;
+	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
+	until (@pointers && $pointers[-1] eq $last)
+	{
+		die "heard \"@pointers\", but no \"$last\"" if time > $deadline;
+		my $output = $ears->query_safe('SELECT pg_sleep(0.01)');
+		push @pointers, $output =~ /Asynchronous notification "doorbell" with payload "(.*)" received/g;
+	}
+	return "@pointers";
 }
 
 1;
