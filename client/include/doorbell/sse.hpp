@@ -6,7 +6,7 @@
 // 3. Data is split at LF, CR and CRLF, one `data:` line each; a browser joins them with LF. Empty data is one empty
 //    `data:` line (without it, the browser would drop the event). JSON payloads hold no line ends, so they arrive as
 //    they were.
-// 4. An id or type with CR, LF or NUL, or a comment with CR or LF, would break the frame: Error, and `out` is unchanged.
+// 4. An id, type or comment with CR, LF or NUL would break the frame: Error, and `out` is unchanged.
 //
 // Threading: pure functions.
 #pragma once
