@@ -1,0 +1,106 @@
+#include "in_flight.hpp"
+
+namespace pg_doorbell {
+
+bool is_in_flight(TupleTableSlot *slot, Snapshot snapshot)
+{
+	auto *heap_slot = reinterpret_cast<BufferHeapTupleTableSlot *>(slot);
+	HeapTupleHeader row = heap_slot->base.tuple->t_data;
+
+	LockBuffer(heap_slot->buffer, BUFFER_LOCK_SHARE);
+	const bool decided = HeapTupleHeaderXminInvalid(row) || HeapTupleHeaderXminFrozen(row);
+	const TransactionId inserter = HeapTupleHeaderGetRawXmin(row);
+	const CommandId command = TransactionIdIsCurrentTransactionId(inserter) ? HeapTupleHeaderGetCmin(row) : 0;
+	LockBuffer(heap_slot->buffer, BUFFER_LOCK_UNLOCK);
+
+	if (decided)
+		return false;
+	if (TransactionIdIsCurrentTransactionId(inserter))
+		return command >= snapshot->curcid;
+	if (!XidInMVCCSnapshot(inserter, snapshot))
+		return false;
+	return TransactionIdIsInProgress(inserter) || TransactionIdDidCommit(inserter);
+}
+
+InFlightRows InFlightRows::of(Relation event, Snapshot snapshot)
+{
+	InFlightRows rows;
+	rows.walk_ = Walk::over(event, find_tables().event_xid_idx, SnapshotAny, 1);
+	rows.snapshot_ = snapshot;
+	rows.source_ = Source::own;
+	rows.position_ = 0;
+	rows.at_rows_ = false;
+	return rows;
+}
+
+void InFlightRows::seek_xid(uint64 xid, StrategyNumber strategy)
+{
+	ScanKeyData key;
+	ScanKeyEntryInitialize(&key, 0, 1, strategy, InvalidOid, InvalidOid,
+						   strategy == BTEqualStrategyNumber ? F_XID8EQ : F_XID8GE, UInt64GetDatum(xid));
+	walk_.seek(&key, 1);
+	at_rows_ = true;
+}
+
+// A snapshot's 32-bit xid, none of which is ahead of the next one to be assigned, with its epoch.
+static uint64 with_epoch(TransactionId xid)
+{
+	const FullTransactionId next = ReadNextFullTransactionId();
+	uint32 epoch = EpochFromFullTransactionId(next);
+	if (xid > XidFromFullTransactionId(next))
+		epoch--;
+	return U64FromFullTransactionId(FullTransactionIdFromEpochAndXid(epoch, xid));
+}
+
+// Stands at the rows of the next candidate; false when there is none left.
+bool InFlightRows::seek_next_source()
+{
+	for (;;) {
+		switch (source_) {
+		case Source::own: {
+			source_ = Source::running;
+			const FullTransactionId own = GetTopFullTransactionIdIfAny();
+			if (!FullTransactionIdIsValid(own))
+				continue;
+			seek_xid(U64FromFullTransactionId(own), BTEqualStrategyNumber);
+			return true;
+		}
+		case Source::running:
+			if (position_ < snapshot_->xcnt) {
+				seek_xid(with_epoch(snapshot_->xip[position_++]), BTEqualStrategyNumber);
+				return true;
+			}
+			source_ = snapshot_->takenDuringRecovery ? Source::running_subtransactions : Source::later;
+			position_ = 0;
+			continue;
+		case Source::running_subtransactions:
+			if (position_ < static_cast<uint32>(snapshot_->subxcnt)) {
+				seek_xid(with_epoch(snapshot_->subxip[position_++]), BTEqualStrategyNumber);
+				return true;
+			}
+			source_ = Source::later;
+			continue;
+		case Source::later:
+			source_ = Source::none;
+			seek_xid(with_epoch(snapshot_->xmax), BTGreaterEqualStrategyNumber);
+			return true;
+		case Source::none:
+			return false;
+		}
+	}
+}
+
+bool InFlightRows::next()
+{
+	for (;;) {
+		if (!at_rows_ && !seek_next_source())
+			return false;
+		while (walk_.next())
+			if (is_in_flight(walk_.slot, snapshot_))
+				return true;
+		at_rows_ = false;
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+} // namespace pg_doorbell

@@ -1,0 +1,96 @@
+#include "tables.hpp"
+
+namespace pg_doorbell {
+
+static Tables tables;
+static bool tables_known = false;
+static bool tables_changed = false; // while they were looked up
+
+static void forget_tables(Datum, Oid relation)
+{
+	if (relation == InvalidOid || relation == tables.event || relation == tables.event_pkey ||
+		relation == tables.event_xid_idx || relation == tables.event_id_idx || relation == tables.stream ||
+		relation == tables.stream_pkey) {
+		tables_known = false;
+		tables_changed = true;
+	}
+}
+
+void watch_tables()
+{
+	CacheRegisterRelcacheCallback(forget_tables, Datum(0));
+}
+
+static Oid find_relation(Oid schema, const char *name)
+{
+	const Oid relation = get_relname_relid(name, schema);
+	if (!OidIsValid(relation))
+		ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"doorbell.%s\" does not exist", name),
+				errhint("Run CREATE EXTENSION pg_doorbell in this database."));
+	return relation;
+}
+
+const Tables &find_tables()
+{
+	while (!tables_known) {
+		tables_changed = false;
+		const Oid schema = get_namespace_oid("doorbell", false);
+		tables.event = find_relation(schema, "event");
+		tables.event_pkey = find_relation(schema, "event_pkey");
+		tables.event_xid_idx = find_relation(schema, "event_xid_idx");
+		tables.event_id_idx = find_relation(schema, "event_id_idx");
+		tables.stream = find_relation(schema, "stream");
+		tables.stream_pkey = find_relation(schema, "stream_pkey");
+		tables_known = !tables_changed;
+	}
+	return tables;
+}
+
+ScanKeyData text_key(AttrNumber number, StrategyNumber strategy, text *value)
+{
+	ScanKeyData key;
+	const RegProcedure compare = strategy == BTEqualStrategyNumber	   ? F_TEXTEQ
+								 : strategy == BTGreaterStrategyNumber ? F_TEXT_GT
+																	   : F_TEXT_GE;
+	Assert(strategy == BTEqualStrategyNumber || strategy == BTGreaterStrategyNumber ||
+		   strategy == BTGreaterEqualStrategyNumber);
+	ScanKeyEntryInitialize(&key, 0, number, strategy, InvalidOid, C_COLLATION_OID, compare, PointerGetDatum(value));
+	return key;
+}
+
+ScanKeyData seq_key(AttrNumber number, StrategyNumber strategy, int64 value)
+{
+	ScanKeyData key;
+	const RegProcedure compare = strategy == BTGreaterStrategyNumber ? F_INT8GT : F_INT8LT;
+	Assert(strategy == BTGreaterStrategyNumber || strategy == BTLessStrategyNumber);
+	ScanKeyEntryInitialize(&key, 0, number, strategy, InvalidOid, InvalidOid, compare, Int64GetDatum(value));
+	return key;
+}
+
+Walk Walk::over(Relation table, Relation index, Snapshot snapshot, int nkeys)
+{
+	Walk walk;
+	walk.table = table;
+	walk.index = index;
+	walk.own_index = false;
+	walk.slot = table_slot_create(table, nullptr);
+	walk.scan = pg::begin_index_scan(table, index, snapshot, nkeys);
+	return walk;
+}
+
+Walk Walk::over(Relation table, Oid index, Snapshot snapshot, int nkeys)
+{
+	Walk walk = over(table, index_open(index, AccessShareLock), snapshot, nkeys);
+	walk.own_index = true;
+	return walk;
+}
+
+void Walk::end()
+{
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	if (own_index)
+		index_close(index, AccessShareLock);
+}
+
+} // namespace pg_doorbell

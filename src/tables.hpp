@@ -1,0 +1,74 @@
+// The extension's two tables, found once per backend and walked by index.
+//
+// 1. find_tables() resolves the tables and indexes by name and keeps their oids; any change of them that the relation
+//    cache hears of (DROP EXTENSION, REINDEX CONCURRENTLY) makes it look again.
+// 2. A Walk is one index scan: begin, next…, end. An error in between needs no end: the transaction's abort frees it.
+// 3. The snapshot says what a walk sees: an MVCC snapshot what readers see, SnapshotDirty also what is in flight,
+//    SnapshotAny every row version that is still there.
+#pragma once
+
+#include "pg.hpp"
+
+namespace pg_doorbell {
+
+enum EventColumn : AttrNumber {
+	event_stream = 1,
+	event_seq,
+	event_type,
+	event_payload,
+	event_appended_at,
+	event_xid,
+	event_event_id,
+	event_columns = event_event_id
+};
+
+enum StreamColumn : AttrNumber { stream_key = 1, stream_low_water };
+
+struct Tables {
+	Oid event;
+	Oid event_pkey;
+	Oid event_xid_idx;
+	Oid event_id_idx;
+	Oid stream;
+	Oid stream_pkey;
+};
+
+const Tables &find_tables();
+void watch_tables(); // once, when the library is loaded
+
+// Scan keys for the index columns. The number is the column's place in the index.
+ScanKeyData text_key(AttrNumber number, StrategyNumber strategy, text *value);
+ScanKeyData seq_key(AttrNumber number, StrategyNumber strategy, int64 value);
+
+struct Walk {
+	Relation table;
+	Relation index;
+	IndexScanDesc scan;
+	TupleTableSlot *slot; // the row that next() found
+	bool own_index;
+
+	// Opens an index of an open table. The table's lock covers the rows, the index gets one of its own.
+	static Walk over(Relation table, Oid index, Snapshot snapshot, int nkeys);
+	// The same on an index that is open already, and stays open.
+	static Walk over(Relation table, Relation index, Snapshot snapshot, int nkeys);
+
+	// Starts, or starts again, at the rows that the keys select.
+	void seek(ScanKeyData *keys, int nkeys) { index_rescan(scan, keys, nkeys, nullptr, 0); }
+	bool next(ScanDirection direction = ForwardScanDirection) { return index_getnext_slot(scan, direction, slot); }
+	void end();
+
+	Datum column(AttrNumber number)
+	{
+		bool isnull;
+		return slot_getattr(slot, number, &isnull);
+	}
+	int64 seq() { return DatumGetInt64(column(event_seq)); }
+};
+static_assert(std::is_trivially_destructible_v<Walk>);
+
+inline std::string_view view_of(const text *value)
+{
+	return std::string_view(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+}
+
+} // namespace pg_doorbell

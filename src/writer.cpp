@@ -1,0 +1,131 @@
+#include "writer.hpp"
+
+#include "tables.hpp"
+
+namespace pg_doorbell {
+
+static constexpr int max_slots = 1000;
+
+// Our own BEFORE trigger serves rows that COPY or INSERT bring, as in a restore; appends need it not.
+static bool is_restore_trigger(const Trigger &trigger)
+{
+	return std::strcmp(trigger.tgname, "event_restored") == 0;
+}
+
+static void check_triggers(Relation table)
+{
+	const TriggerDesc *triggers = table->trigdesc;
+	for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
+		const Trigger &trigger = triggers->triggers[i];
+		const bool after_row = TRIGGER_FOR_ROW(trigger.tgtype) && TRIGGER_FOR_AFTER(trigger.tgtype) &&
+							   trigger.tgnewtable == nullptr;
+		if (TRIGGER_FOR_INSERT(trigger.tgtype) && !after_row && !is_restore_trigger(trigger))
+			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("cannot append while trigger \"%s\" is on table doorbell.event", trigger.tgname),
+					errhint("Only AFTER INSERT … FOR EACH ROW triggers without transition tables can be on that "
+							"table."));
+	}
+}
+
+EventWriter EventWriter::open(int count)
+{
+	EventWriter writer;
+	writer.table_ = table_open(find_tables().event, RowExclusiveLock);
+	check_triggers(writer.table_);
+	writer.estate_ = CreateExecutorState();
+	writer.result_ = makeNode(ResultRelInfo);
+	InitResultRelInfo(writer.result_, writer.table_, 1, nullptr, 0);
+	ExecOpenIndices(writer.result_, false);
+	writer.xid_ = FullTransactionIdGetDatum(GetTopFullTransactionId());
+
+	writer.count_ = count;
+	writer.slot_count_ = Min(count, max_slots);
+	writer.slots_ = static_cast<TupleTableSlot **>(palloc(sizeof(TupleTableSlot *) * writer.slot_count_));
+	for (int i = 0; i < writer.slot_count_; i++)
+		writer.slots_[i] = table_slot_create(writer.table_, nullptr);
+
+	const TriggerDesc *triggers = writer.table_->trigdesc;
+	writer.stored_ = nullptr;
+	if (triggers != nullptr && triggers->trig_insert_after_row)
+		writer.stored_ = static_cast<ItemPointerData *>(palloc(sizeof(ItemPointerData) * count));
+	return writer;
+}
+
+void EventWriter::close()
+{
+	for (int i = 0; i < slot_count_; i++)
+		ExecDropSingleTupleTableSlot(slots_[i]);
+	ExecCloseIndices(result_);
+	ExecResetTupleTable(estate_->es_tupleTable, false); // what the triggers used
+	FreeExecutorState(estate_);
+	table_close(table_, NoLock);
+}
+
+Relation EventWriter::index(Oid oid) const
+{
+	for (int i = 0; i < result_->ri_NumIndices; i++)
+		if (RelationGetRelid(result_->ri_IndexRelationDescs[i]) == oid)
+			return result_->ri_IndexRelationDescs[i];
+	elog(ERROR, "table doorbell.event has no index with oid %u", oid);
+}
+
+void EventWriter::store(text *stream, const NewEvent *events, pg_uuid_t *event_id, int64 first_seq,
+						TimestampTz appended_at)
+{
+	const CommandId command = GetCurrentCommandId(true);
+	for (int done = 0; done < count_;) {
+		const int batch = Min(slot_count_, count_ - done);
+		for (int i = 0; i < batch; i++) {
+			TupleTableSlot *slot = ExecClearTuple(slots_[i]);
+			slot->tts_values[event_stream - 1] = PointerGetDatum(stream);
+			slot->tts_values[event_seq - 1] = Int64GetDatum(first_seq + done + i);
+			slot->tts_values[event_type - 1] = PointerGetDatum(events[done + i].type);
+			slot->tts_values[event_payload - 1] = events[done + i].payload;
+			slot->tts_values[event_appended_at - 1] = TimestampTzGetDatum(appended_at);
+			slot->tts_values[event_xid - 1] = xid_;
+			slot->tts_values[event_event_id - 1] = UUIDPGetDatum(event_id);
+			std::memset(slot->tts_isnull, 0, event_columns * sizeof(bool));
+			slot->tts_isnull[event_event_id - 1] = event_id == nullptr;
+			ExecStoreVirtualTuple(slot);
+		}
+		if (batch == 1)
+			table_tuple_insert(table_, slots_[0], command, 0, nullptr);
+		else
+			table_multi_insert(table_, slots_, batch, command, 0, nullptr);
+		for (int i = 0; i < batch; i++) {
+			pg::insert_index_entries(result_, slots_[i], estate_);
+			ResetPerTupleExprContext(estate_);
+			if (stored_ != nullptr)
+				stored_[done + i] = slots_[i]->tts_tid;
+		}
+		done += batch;
+	}
+}
+
+void EventWriter::fire_triggers()
+{
+	if (stored_ == nullptr)
+		return;
+	Oid user;
+	int context;
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(table_->rd_rel->relowner, context | SECURITY_LOCAL_USERID_CHANGE);
+	const int settings = NewGUCNestLevel();
+	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+					  false);
+
+	estate_->es_opened_result_relations = lappend(estate_->es_opened_result_relations, result_);
+	AfterTriggerBeginQuery();
+	for (int i = 0; i < count_; i++) {
+		if (!table_tuple_fetch_row_version(table_, &stored_[i], SnapshotAny, slots_[0]))
+			elog(ERROR, "could not fetch the event that was just stored");
+		ExecARInsertTriggers(estate_, result_, slots_[0], NIL, nullptr);
+	}
+	CommandCounterIncrement(); // so that the triggers see the rows
+	AfterTriggerEndQuery(estate_);
+
+	AtEOXact_GUC(false, settings);
+	SetUserIdAndSecContext(user, context);
+}
+
+} // namespace pg_doorbell
