@@ -79,18 +79,17 @@ void Agenda::done(const std::string &stream, std::int64_t mark, bool moved, bool
 		return;
 	Item &item = found->second;
 	item.last_read = now;
-	if (moved)
-		item.delay = milliseconds(0);
+	if (moved || item.stuck_since > now)
+		item.stuck_since = now;
 	if (more)
 		enqueue(found, true);
 	if (item.queued)
 		return;
-	if (mark >= item.rung || item.delay >= limit_) {
+	const auto stuck = now - item.stuck_since;
+	if (mark >= item.rung || stuck >= limit_)
 		items_.erase(found);
-		return;
-	}
-	item.delay = std::min(item.delay.count() == 0 ? first_ : item.delay * 2, limit_);
-	ask_again(found, now + item.delay);
+	else
+		ask_again(found, now + std::max<Clock::duration>(first_, stuck));
 }
 
 void Agenda::forget(std::string_view stream)

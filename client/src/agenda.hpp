@@ -2,8 +2,9 @@
 //
 // 1. A stream is queued when it rang above its mark (ring) or when there is known to be more (want). The queue is in the
 //    order of asking, and a stream that is read goes to its end: so streams that do not fit into one read take turns.
-// 2. When a read did not reach the rung seq, an append below it is in flight or the server lags: the stream is stuck, and
-//    is asked again after growing delays. Once they reach the limit, it is dropped and left to the sweep.
+// 2. When a read did not reach the rung seq, an append below it is in flight or the server lags: the stream is stuck. It
+//    is asked again after `first`, and from then on after as long as it has been stuck, so ever more rarely. Once that
+//    has reached `limit`, it is dropped and left to the sweep.
 // 3. While stuck, a ring at or below the highest one so far may be what was waited for: the stream is read at once. A
 //    higher one is probably behind the same hole: the next question only moves up to `first` after the last one.
 //
@@ -49,8 +50,8 @@ private:
 	struct Item {
 		std::int64_t rung = 0;
 		bool queued = false;
-		bool wanted = false;		// read it whatever the mark
-		milliseconds delay{0};		// the last one; 0: not stuck
+		bool wanted = false; // read it whatever the mark
+		TimePoint stuck_since = TimePoint::max();
 		TimePoint again = TimePoint::max(); // the entry of retries_ that counts
 		TimePoint last_read{};
 	};
