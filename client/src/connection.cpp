@@ -149,8 +149,17 @@ void Connection::on_notice(void *self, const PGresult *notice)
 void Connection::send(const char *sql, const Params &params)
 {
 	creator_.check();
-	sent(PQsendQueryParams(conn_.get(), sql, params.count(), params.types(), params.values(), params.lengths(),
-						   params.formats(), 1));
+	std::vector<Oid> types;
+	std::vector<const char *> values;
+	std::vector<int> lengths;
+	const std::vector<int> formats(params.all().size(), 1);
+	for (const Params::Param &param : params.all()) {
+		types.push_back(param.type);
+		values.push_back(param.bytes ? param.bytes->data() : nullptr);
+		lengths.push_back(param.bytes ? static_cast<int>(param.bytes->size()) : 0);
+	}
+	sent(PQsendQueryParams(conn_.get(), sql, static_cast<int>(values.size()), types.data(), values.data(),
+						   lengths.data(), formats.data(), 1));
 }
 
 void Connection::send_script(const char *sql)

@@ -41,20 +41,13 @@ Params &Params::add(unsigned type, std::string bytes)
 {
 	if (bytes.size() > INT_MAX)
 		throw Error("a parameter of " + std::to_string(bytes.size()) + " bytes is too long to be sent");
-	bytes_.push_back(std::move(bytes));
-	types_.push_back(type);
-	values_.push_back(bytes_.back().data());
-	lengths_.push_back(static_cast<int>(bytes_.back().size()));
-	formats_.push_back(1);
+	all_.push_back({type, std::move(bytes)});
 	return *this;
 }
 
 Params &Params::add_null(unsigned type)
 {
-	types_.push_back(type);
-	values_.push_back(nullptr);
-	lengths_.push_back(0);
-	formats_.push_back(1);
+	all_.push_back({type, std::nullopt});
 	return *this;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,21 +19,18 @@ public:
 	Params &text_array(const std::vector<std::string_view> &values);
 	Params &int8_array(const std::vector<std::int64_t> &values);
 
-	int count() const noexcept { return static_cast<int>(values_.size()); }
-	const unsigned *types() const noexcept { return types_.data(); }
-	const char *const *values() const noexcept { return values_.data(); }
-	const int *lengths() const noexcept { return lengths_.data(); }
-	const int *formats() const noexcept { return formats_.data(); }
+	struct Param {
+		unsigned type; // oid
+		std::optional<std::string> bytes; // nothing: NULL
+	};
+
+	const std::vector<Param> &all() const noexcept { return all_; }
 
 private:
 	Params &add(unsigned type, std::string bytes);
 	Params &add_null(unsigned type);
 
-	std::deque<std::string> bytes_; // a deque, because values_ points into its elements
-	std::vector<unsigned> types_;
-	std::vector<const char *> values_;
-	std::vector<int> lengths_;
-	std::vector<int> formats_;
+	std::vector<Param> all_;
 };
 
 } // namespace doorbell::detail
