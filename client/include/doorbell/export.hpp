@@ -1,0 +1,8 @@
+// DOORBELL_API marks what the shared library exports; everything else in it is hidden.
+#pragma once
+
+#if defined(__GNUC__)
+#define DOORBELL_API __attribute__((visibility("default")))
+#else
+#define DOORBELL_API
+#endif

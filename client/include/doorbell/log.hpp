@@ -1,0 +1,83 @@
+// Log: appends to and reads from streams, synchronously, over one connection.
+//
+// 1. The connection is opened by the first call that needs it. A connection found dead before a call is opened anew.
+// 2. A call that fails on the way throws and is not repeated: whether an append was stored is then unknown. Give it an
+//    event_id to be able to repeat it safely.
+// 3. `append` is a transaction of its own. To append inside your own transaction, call doorbell.append in SQL there.
+// 4. May point at a read replica for reading.
+//
+// Threading: one owner (see connect.hpp). Errors: Error with the server's SQLSTATE (22023 and 22004: bad argument,
+// DB001: conflict, 22P02: not JSON, 42501: not allowed), without one when the connection failed.
+#pragma once
+
+#include <doorbell/connect.hpp>
+#include <doorbell/event.hpp>
+#include <doorbell/export.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace doorbell {
+
+struct NewEvent {
+	std::string type;
+	std::string payload; // JSON text
+};
+
+struct Position {
+	std::string stream;
+	std::int64_t after = 0;
+};
+
+struct StreamInfo {
+	std::string stream;
+	std::int64_t low_water = 0;
+	std::int64_t high_water = 0;
+};
+
+struct ServerStatus {
+	std::string server_version;	   // "15.5 (Debian 15.5-1)"
+	std::string extension_version; // empty: the extension is not in this database
+	std::string ring_mode;		   // empty: the library is not loaded in the session
+	bool standby = false;
+	double notify_queue_usage = 0; // 0 to 1; 0 on a standby
+};
+
+class DOORBELL_API Log {
+public:
+	explicit Log(ConnectOptions options);
+	~Log();
+	Log(Log &&) noexcept;
+	Log &operator=(Log &&) noexcept;
+
+	// Appends one event and returns its seq. expected_seq: only if the stream's last seq equals it (0: no event yet),
+	// else DB001. event_id (a UUID): the same id again in this stream stores nothing and returns the first seq.
+	std::int64_t append(std::string_view stream, std::string_view type, std::string_view payload,
+						std::optional<std::int64_t> expected_seq = {}, std::optional<std::string_view> event_id = {});
+
+	// Appends all or nothing, contiguously; returns the last seq.
+	std::int64_t append_batch(std::string_view stream, const std::vector<NewEvent> &events,
+							  std::optional<std::int64_t> expected_seq = {});
+
+	// The events behind `after`, in order. Fewer than `max_events` does not mean the end: an append may be in flight.
+	std::vector<Event> replay(std::string_view stream, std::int64_t after = 0, int max_events = 1000);
+
+	// The same for many streams in one round trip: in order within each stream, max_events shared fairly.
+	std::vector<Event> replay_many(const std::vector<Position> &positions, int max_events = 1000);
+
+	std::int64_t high_water(std::string_view stream); // 0 when unknown
+	std::int64_t low_water(std::string_view stream);  // 0 when unknown
+	std::vector<StreamInfo> streams(std::string_view prefix = {});
+
+	ServerStatus status();
+
+private:
+	class Impl;
+	std::unique_ptr<Impl> impl_;
+};
+
+} // namespace doorbell

@@ -1,0 +1,136 @@
+// Subscriber: every event of the streams it follows, once and in order, through whatever happens to the connections.
+//
+// 1. It owns a Listener and one reading connection, whatever the number of streams. Each stream has a mark: the last
+//    event delivered. Only delivery moves it.
+// 2. Order of things after every (re)connect: LISTEN confirmed → sweep → rings. A sweep compares every followed stream
+//    with the database, and happens every sweep_interval anyway. So a lost ring delays an event, it never loses one.
+//    When the listener cannot work at all, sweeps alone go on (state `sweeping`).
+// 3. Everything that rang is read in one round trip, streams that do not fit take turns. A ring at or below the mark
+//    is ignored. When a read did not reach the rung seq (an append in flight, a replica that lags), it asks again
+//    soon, with growing delays up to sweep_interval.
+// 4. A sweep also verifies the mark against its event's check. on_gap: events behind the mark were trimmed away.
+//    on_reset: the mark belongs to another history (a restore, a failover that lost commits, a stream made anew).
+//    After either, delivery goes on from low water.
+// 5. A handler that throws: the exception comes out of poll(), the mark stays, and the same event (gap, reset) is
+//    delivered again by the next poll(). Handlers may call everything but poll() and run().
+// 6. What a crash does: nothing is kept here. Save mark(stream) with your own data; start there again.
+//
+// Threading: one owner (see connect.hpp), except wake() and stop(). While a handler runs, the listener is still read
+// between events; a handler that blocks for long holds up its own subscriber only.
+// Memory: one read holds at most `batch` events, and fewer when payloads are large (see batch_bytes); beside that, one
+// map entry per stream.
+#pragma once
+
+#include <doorbell/connect.hpp>
+#include <doorbell/cursor.hpp>
+#include <doorbell/event.hpp>
+#include <doorbell/export.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace doorbell {
+
+struct SubscriberOptions {
+	ConnectOptions connect; // the reading connection; may be a read replica
+	std::string listen_dsn; // the listening one, which must reach the primary and no pooler; empty: as connect.dsn
+	RetryOptions retry;
+	milliseconds sweep_interval{5'000};
+	milliseconds probe_interval{15'000}; // see listener.hpp
+	milliseconds probe_timeout{5'000};
+	int batch = 1'000;						// events per read at most
+	std::size_t batch_bytes = 16 * 1024 * 1024; // payload bytes per read aimed at
+};
+
+// Where a subscription begins.
+class Start {
+public:
+	static Start now() { return Start(Kind::now, {}); }				// behind the high water found at the first sweep
+	static Start beginning() { return Start(Kind::beginning, {}); } // with the oldest event that there is
+	static Start after(Mark mark) { return Start(Kind::after, mark); }
+
+	enum class Kind { now, beginning, after };
+	Kind kind() const noexcept { return kind_; }
+	Mark mark() const noexcept { return mark_; }
+
+private:
+	Start(Kind kind, Mark mark) : kind_(kind), mark_(mark) {}
+	Kind kind_;
+	Mark mark_;
+};
+
+struct Gap { // events in (asked, low_water] were trimmed away before they could be delivered
+	std::string stream;
+	std::int64_t asked = 0;
+	std::int64_t low_water = 0;
+};
+
+struct Reset { // `asked` is not of this history; everything behind low_water follows
+	std::string stream;
+	Mark asked;
+	std::int64_t low_water = 0;
+};
+
+struct Handlers {
+	std::function<void(const Event &)> on_event; // the event lives as long as the call
+	std::function<void(const Gap &)> on_gap;
+	std::function<void(const Reset &)> on_reset;
+	std::function<void(State)> on_state; // after each change
+};
+
+struct SubscriberStats { // since the start
+	std::uint64_t events = 0;
+	std::uint64_t rings = 0;
+	std::uint64_t reads = 0;  // round trips that asked for events
+	std::uint64_t sweeps = 0;
+	std::uint64_t listener_connects = 0; // times the listener became live
+	std::uint64_t reader_connects = 0;
+};
+
+class DOORBELL_API Subscriber {
+public:
+	Subscriber(SubscriberOptions options, Handlers handlers);
+	~Subscriber(); // at any time, also while connecting
+	Subscriber(const Subscriber &) = delete;
+	Subscriber &operator=(const Subscriber &) = delete;
+
+	// Following the same stream again moves it to the new start. The key must be valid (pointer.hpp), else Error.
+	void follow(std::string_view stream, Start start = Start::now());
+	void unfollow(std::string_view stream);
+
+	// All streams whose key begins with `prefix` (empty: all streams), also those that do not exist yet. `start` (not
+	// a mark) is for the streams found by the first sweep; a stream that appears later is followed from its beginning.
+	// A stream that is also followed by name keeps its own start.
+	void follow_prefix(std::string_view prefix, Start start = Start::now());
+	void unfollow_prefix(std::string_view prefix);
+
+	// Works until events were delivered, wake() or stop() was called, or `timeout` passed; may return earlier. Returns
+	// the number of events delivered. With 0ms it does what can be done without waiting.
+	std::size_t poll(milliseconds timeout);
+
+	// Polls until stop(). A stop() that came before run() makes it return at once; each stop() ends one run().
+	void run();
+
+	void stop() noexcept; // thread-safe, also from handlers and signal handlers
+	void wake() noexcept; // thread-safe, also from signal handlers: makes poll() return early
+
+	std::vector<Descriptor> descriptors() const;
+	Clock::time_point deadline() const; // when poll() has something to do even if no descriptor is ready
+
+	std::optional<Mark> mark(std::string_view stream) const; // empty: not followed, or its start is not settled yet
+	State state() const noexcept;
+	const std::string &last_error() const noexcept; // why the state is not `live`; empty while it is
+	const SubscriberStats &stats() const noexcept;
+
+private:
+	class Impl;
+	std::unique_ptr<Impl> impl_;
+};
+
+} // namespace doorbell

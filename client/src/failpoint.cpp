@@ -1,0 +1,7 @@
+#include "failpoint.hpp"
+
+namespace doorbell::detail {
+
+std::function<bool(std::string_view)> failpoint;
+
+} // namespace doorbell::detail

@@ -1,0 +1,349 @@
+// What Subscriber follows, and what it makes of rings and answers. See subscriber_impl.hpp.
+#include "subscriber_impl.hpp"
+
+#include "failpoint.hpp"
+#include "text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace doorbell {
+
+using detail::Result;
+
+namespace {
+
+constexpr milliseconds longest_deaf{100}; // between two looks at the listener while handlers run
+
+bool begins_with(std::string_view text, std::string_view prefix)
+{
+	return text.substr(0, prefix.size()) == prefix;
+}
+
+} // namespace
+
+void Subscriber::Impl::follow(std::string_view stream, Start start)
+{
+	if (stream.empty() || stream.size() > max_stream_bytes)
+		throw Error("invalid stream " + detail::quoted(stream) + ": a key has 1 to " +
+					std::to_string(max_stream_bytes) + " bytes");
+	if (start.mark().seq < 0)
+		throw Error("invalid start " + std::to_string(start.mark().seq) + ": a seq is not negative");
+	changes_++;
+	forget(stream);
+	named_.emplace(stream);
+	starts_.emplace(stream, start);
+}
+
+void Subscriber::Impl::unfollow(std::string_view stream)
+{
+	const auto found = named_.find(stream);
+	if (found == named_.end())
+		return;
+	changes_++;
+	if (pattern_of(stream) == nullptr)
+		forget(stream);
+	named_.erase(found);
+}
+
+void Subscriber::Impl::follow_prefix(std::string_view prefix, Start start)
+{
+	if (start.kind() == Start::Kind::after)
+		throw Error("invalid start: many streams cannot begin after one mark");
+	const auto same = [prefix](const Pattern &pattern) { return pattern.prefix == prefix; };
+	if (std::any_of(patterns_.begin(), patterns_.end(), same))
+		return;
+	changes_++;
+	patterns_.push_back({std::string(prefix), start});
+	request_sweep();
+}
+
+void Subscriber::Impl::unfollow_prefix(std::string_view prefix)
+{
+	const auto same = [prefix](const Pattern &pattern) { return pattern.prefix == prefix; };
+	const auto found = std::find_if(patterns_.begin(), patterns_.end(), same);
+	if (found == patterns_.end())
+		return;
+	changes_++;
+	patterns_.erase(found);
+	request_sweep(); // the running one counts patterns
+
+	std::vector<std::string> orphans;
+	const auto is_orphan = [&](const std::string &stream) {
+		return begins_with(stream, prefix) && named_.count(stream) == 0 && pattern_of(stream) == nullptr;
+	};
+	for (const auto &[stream, mark] : marks_.all())
+		if (is_orphan(stream))
+			orphans.push_back(stream);
+	for (const auto &[stream, start] : starts_)
+		if (is_orphan(stream))
+			orphans.push_back(stream);
+	for (const std::string &stream : orphans)
+		forget(stream);
+}
+
+const Subscriber::Impl::Pattern *Subscriber::Impl::pattern_of(std::string_view stream) const
+{
+	for (const Pattern &pattern : patterns_)
+		if (begins_with(stream, pattern.prefix))
+			return &pattern;
+	return nullptr;
+}
+
+void Subscriber::Impl::forget(std::string_view stream)
+{
+	marks_.forget(stream);
+	agenda_.forget(stream);
+	const auto start = starts_.find(stream);
+	if (start != starts_.end())
+		starts_.erase(start);
+}
+
+void Subscriber::Impl::on_ring(const Pointer &pointer)
+{
+	stats_.rings++;
+	if (pointer.everything()) {
+		request_sweep();
+		return;
+	}
+	const std::optional<Mark> mark = marks_.at(pointer.stream);
+	if (mark || starts_.find(pointer.stream) != starts_.end()) {
+		if (!mark || pointer.seq > mark->seq) // a starting stream is read as soon as its start is settled
+			agenda_.ring(pointer.stream, pointer.seq, Clock::now());
+		return;
+	}
+	const Pattern *pattern = pattern_of(pointer.stream);
+	if (pattern == nullptr)
+		return;
+	if (pattern->discovered) { // a new stream
+		marks_.place(pointer.stream, {});
+		agenda_.ring(pointer.stream, pointer.seq, Clock::now());
+	} else {
+		request_sweep(); // the discovery that is in flight may not see it
+	}
+}
+
+void Subscriber::Impl::work_through_answer()
+{
+	Answer &answer = *answer_;
+	const int rows = answer.result.rows();
+	while (true) {
+		for (; answer.row < rows; answer.row++) {
+			switch (answer.request.kind) {
+			case Request::Kind::discover:
+				discovered(answer);
+				break;
+			case Request::Kind::survey:
+				surveyed(answer);
+				break;
+			default:
+				if (answer.low_waters)
+					read_low_water(answer);
+				else
+					read_event(answer);
+			}
+			if (stop_) {
+				answer.row++;
+				return;
+			}
+			if (Clock::now() - listened_at_ > longest_deaf) { // its backend must not wait for our handlers
+				listened_at_ = Clock::now();
+				listener_.poll(milliseconds(0));
+			}
+		}
+		if (answer.request.kind != Request::Kind::read || !std::exchange(answer.low_waters, false))
+			break;
+		answer.row = 0;
+	}
+
+	if (answer.request.kind == Request::Kind::discover) {
+		for (Pattern &pattern : patterns_)
+			pattern.discovered |= pattern.prefix == answer.request.prefix;
+	} else if (answer.request.kind == Request::Kind::read) {
+		finish_read(answer);
+	}
+	answer_.reset();
+}
+
+// One stream of a pattern.
+void Subscriber::Impl::discovered(const Answer &answer)
+{
+	const std::string_view stream = answer.result.text(answer.row, 0);
+	if (marks_.at(stream) || starts_.find(stream) != starts_.end())
+		return;
+	const std::string &prefix = answer.request.prefix;
+	const auto same = [&prefix](const Pattern &pattern) { return pattern.prefix == prefix; };
+	const auto pattern = std::find_if(patterns_.begin(), patterns_.end(), same);
+	if (pattern == patterns_.end())
+		return;
+	if (pattern->discovered)
+		starts_.emplace(stream, Start::after({}));
+	else if (pattern->start.kind() == Start::Kind::now)
+		starts_.emplace(stream, Start::after({answer.result.int8(answer.row, 2), 0}));
+	else
+		starts_.emplace(stream, pattern->start);
+}
+
+struct Subscriber::Impl::Survey {
+	Survey(const Result &result, int row)
+		: stream(result.text(row, 0)), given(result.int8(row, 1)), mark(result.int8(row, 2)),
+		  low_water(result.int8(row, 3)),
+		  is_beyond(!result.is_null(row, 4) && std::max(result.int8(row, 4), low_water) < mark),
+		  check(result.is_null(row, 5) ? 0 : check_of(stream, mark, result.text(row, 5), result.time(row, 6))),
+		  has_more(result.boolean(row, 7)), standby(result.boolean(row, 8))
+	{
+	}
+
+	std::string stream;
+	std::int64_t given; // the seq asked about; -1: now
+	std::int64_t mark;	// the same, or what "now" came to
+	std::int64_t low_water;
+	bool is_beyond;		 // the mark is beyond high water
+	std::uint32_t check; // of the event at the mark; 0: there is none
+	bool has_more;		 // events behind the mark
+	bool standby;
+};
+
+// One stream of a survey. Skips those that were moved since it was asked for.
+void Subscriber::Impl::surveyed(const Answer &answer)
+{
+	const Survey row(answer.result, answer.row);
+	const auto start = starts_.find(row.stream);
+	if (start == starts_.end()) {
+		const std::optional<Mark> mark = marks_.at(row.stream);
+		if (mark && mark->seq == row.given)
+			verify(row, *mark);
+		return;
+	}
+
+	const Start::Kind kind = start->second.kind();
+	const Mark asked = start->second.mark();
+	if (row.given != (kind == Start::Kind::now ? -1 : asked.seq))
+		return;
+	if (kind == Start::Kind::after) {
+		verify(row, asked);
+		return;
+	}
+	starts_.erase(start);
+	marks_.place(row.stream, kind == Start::Kind::now ? Mark{row.mark, row.check} : Mark{row.low_water, 0});
+	if (row.has_more)
+		agenda_.want(row.stream);
+}
+
+// Compares a mark with what lies in the table.
+void Subscriber::Impl::verify(const Survey &row, Mark mark)
+{
+	// The mark's event must be there unless it was trimmed; a standby may not have it yet. A mark without a check may
+	// stand for no event, so all that can be said is whether it is beyond high water.
+	const bool is_there = row.check != 0;
+	const bool other_event = is_there && mark.check != 0 && row.check != mark.check;
+	const bool lost = !is_there && mark.seq > row.low_water && (row.is_beyond ? !row.standby : mark.check != 0);
+
+	if (row.low_water > mark.seq) {
+		move(row.stream, {row.low_water, 0}, [&] {
+			if (handlers_.on_gap)
+				handlers_.on_gap({row.stream, mark.seq, row.low_water});
+		});
+		agenda_.want(row.stream);
+	} else if (other_event || lost) {
+		move(row.stream, {row.low_water, 0}, [&] {
+			if (handlers_.on_reset)
+				handlers_.on_reset({row.stream, mark, row.low_water});
+		});
+		agenda_.want(row.stream);
+	} else {
+		move(row.stream, {mark.seq, is_there ? row.check : mark.check}, [] {});
+		if (row.has_more)
+			agenda_.want(row.stream);
+	}
+}
+
+// Moves the mark of a stream and tells a handler; if it throws, the stream is as it was. (But what the handler itself
+// did to subscriptions stays.)
+template <typename Tell> void Subscriber::Impl::move(const std::string &stream, Mark mark, Tell tell)
+{
+	const std::optional<Mark> old_mark = marks_.at(stream);
+	const auto found = starts_.find(stream);
+	const std::optional<Start> old_start = found == starts_.end() ? std::nullopt : std::optional<Start>(found->second);
+	if (found != starts_.end())
+		starts_.erase(found);
+	marks_.place(stream, mark);
+
+	const std::uint64_t changes = changes_;
+	try {
+		tell();
+	} catch (...) {
+		if (changes == changes_) {
+			if (old_mark)
+				marks_.place(stream, *old_mark);
+			else
+				marks_.forget(stream);
+			if (old_start)
+				starts_.emplace(stream, *old_start);
+		}
+		throw;
+	}
+}
+
+void Subscriber::Impl::read_low_water(const Answer &answer)
+{
+	if (!answer.result.is_null(answer.row, 2))
+		return;
+	const std::string stream(answer.result.text(answer.row, 0));
+	const std::int64_t low_water = answer.result.int8(answer.row, 1);
+	const std::optional<Mark> mark = marks_.at(stream);
+	if (!mark || low_water <= mark->seq)
+		return;
+	move(stream, {low_water, 0}, [&] {
+		if (handlers_.on_gap)
+			handlers_.on_gap({stream, mark->seq, low_water});
+	});
+}
+
+void Subscriber::Impl::read_event(const Answer &answer)
+{
+	if (answer.result.is_null(answer.row, 2))
+		return;
+	detail::read_entry(answer.result, answer.row, event_);
+	const std::optional<Mark> before = marks_.at(event_.stream);
+	if (!before || !marks_.deliver(event_.stream, mark_of(event_))) // no longer followed, or moved ahead
+		return;
+
+	const std::uint64_t changes = changes_;
+	try {
+		if (handlers_.on_event)
+			handlers_.on_event(event_);
+	} catch (...) {
+		if (changes == changes_)
+			marks_.place(event_.stream, *before);
+		throw;
+	}
+	delivered_++;
+	stats_.events++;
+}
+
+void Subscriber::Impl::finish_read(const Answer &answer)
+{
+	// replay_many gives fewer events than it may only if it gave all there are.
+	const int events = answer.result.rows() - static_cast<int>(answer.request.streams.size());
+	const bool full = events >= answer.request.limit;
+	const Clock::time_point now = Clock::now();
+	for (std::size_t i = 0; i < answer.request.streams.size(); i++) {
+		const std::string &stream = answer.request.streams[i];
+		const std::optional<Mark> mark = marks_.at(stream);
+		if (!mark)
+			continue;
+		const bool moved = mark->seq > answer.request.after[i];
+		agenda_.done(stream, mark->seq, moved, full && moved, now);
+	}
+
+	// The next limit: towards batch, but not towards more than batch_bytes of payloads of the present size.
+	std::size_t bytes = 0;
+	for (int row = 0; row < answer.result.rows(); row++)
+		bytes += static_cast<std::size_t>(PQgetlength(answer.result.get(), row, 3));
+	const std::size_t grown = std::min(static_cast<std::size_t>(options_.batch), static_cast<std::size_t>(limit_) * 2);
+	const std::size_t each = events > 0 ? bytes / static_cast<std::size_t>(events) + 1 : 1;
+	limit_ = static_cast<int>(std::clamp<std::size_t>(options_.batch_bytes / each, 1, grown));
+}
+
+} // namespace doorbell

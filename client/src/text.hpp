@@ -1,0 +1,17 @@
+// Text helpers shared by the pure parts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace doorbell::detail {
+
+// A seq as this library writes it: 1 to 19 digits, no leading zero but in "0", at most INT64_MAX.
+std::optional<std::int64_t> parse_seq(std::string_view text) noexcept;
+
+// `text` in quotes for an error message, one line: control characters escaped, shortened when long.
+std::string quoted(std::string_view text);
+
+} // namespace doorbell::detail
