@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # run.sh, which reads this, sets what is not set here
 # Appending: each competitor is a file bench/append/NAME.sql, first what its database (called NAME) is set up with, then,
 # below the line "-- Each transaction:", what a client does.
 competitors=(insert counter doorbell)

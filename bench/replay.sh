@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # run.sh, which reads this, sets what is not set here
 # Replaying: each competitor is a file bench/replay/NAME.sql, one page of 1,000 events behind seq :after. They read the
 # same table, a stream of a million events, so they alternate in short rounds.
 competitors=(select doorbell)
