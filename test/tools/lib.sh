@@ -39,7 +39,7 @@ workspace() # NAME [DIRECTORY]
 	for variable in ${!PG@}; do # somebody's PGHOST, PGOPTIONS, ... are not ours
 		[ "$variable" = PG_CONFIG ] || unset "$variable"
 	done
-	export PATH="$bindir:$PATH" TMPDIR="$work/tmp" HOME="$work/tmp"
+	export PATH="$bindir:$PATH" PG_BINDIR="$bindir" TMPDIR="$work/tmp" HOME="$work/tmp"
 }
 
 give_inputs() # PATH...: copies files of the source tree to the same place below $work/in
