@@ -47,26 +47,28 @@ endif
 client: build/Makefile
 	+@cmake --build build
 build/Makefile:
-	cmake -S client -B build -G "Unix Makefiles" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+	cmake -S client -B build -G "Unix Makefiles" -DCMAKE_BUILD_TYPE=RelWithDebInfo $(CMAKE_FLAGS)
 
-# What people type. Each first installs what it needs and the machine lacks, then goes on in a make that finds it.
+# What people type. Each first installs what it needs and the machine lacks, then goes on in a make that finds it and
+# does not name each command it runs, as plain `make` does.
 WANTED = demo test bench sanitize lint
 .PHONY: $(WANTED) $(WANTED:%=run-%)
 $(WANTED):
 	@PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@
-	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
+	+@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
 
-run-test: all
-	@PG_CONFIG='$(PG_CONFIG)' bash test/tools/test.sh $(PARTS)
-
-run-bench: all
-	@PG_CONFIG='$(PG_CONFIG)' bash bench/run.sh
-
-run-sanitize: all
-	@PG_CONFIG='$(PG_CONFIG)' bash test/tools/sanitize.sh
-
+$(WANTED:%=run-%): export PG_CONFIG := $(PG_CONFIG)
+run-demo run-test run-bench run-sanitize: all
+run-demo:
+	bash test/tools/demo.sh
+run-test:
+	bash test/tools/test.sh $(PARTS)
+run-bench:
+	bash bench/run.sh
+run-sanitize:
+	bash test/tools/sanitize.sh
 run-lint:
-	@PG_CONFIG='$(PG_CONFIG)' bash test/tools/lint.sh
+	bash test/tools/lint.sh
 
 help:
 	@echo "make              build the extension, the library (build/) and the command (build/doorbell)"

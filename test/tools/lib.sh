@@ -2,7 +2,7 @@
 # What the scripts that run private servers share: a working directory, an unprivileged user, an end without leftovers.
 # Sourced; needs PG_CONFIG.
 #
-# 1. `workspace NAME` makes $work, directly under /tmp because socket paths are short, and installs a private
+# 1. `workspace NAME` makes $work, by default directly under /tmp because socket paths are short, and installs a private
 #    PostgreSQL with pg_doorbell there ($bindir, first in PATH). Inputs are copied into it: the user below may be unable
 #    to read the source tree, and nobody but the build writes there.
 # 2. Root cannot run a server. When root calls, everything that `run` runs is run as the user postgres, or nobody.
@@ -20,9 +20,10 @@ keep=
 group=
 closing= # the last line to print, whatever happens
 
-workspace() # NAME
+workspace() # NAME [DIRECTORY]
 {
-	work=$(mktemp -d "/tmp/doorbell-$1.XXXXXX")
+	umask 022 # the user below has to read what is made here
+	work=$(mktemp -d "${2:-/tmp}/doorbell-$1.XXXXXX")
 	trap clean_up EXIT
 	trap 'keep=yes; exit 130' INT
 	trap 'keep=yes; exit 143' TERM HUP
@@ -38,7 +39,7 @@ workspace() # NAME
 	for variable in ${!PG@}; do # somebody's PGHOST, PGOPTIONS, ... are not ours
 		[ "$variable" = PG_CONFIG ] || unset "$variable"
 	done
-	export PATH="$bindir:$PATH" TMPDIR="$work/tmp" HOME="$work/tmp"
+	export PATH="$bindir:$PATH" PG_BINDIR="$bindir" TMPDIR="$work/tmp" HOME="$work/tmp"
 }
 
 give_inputs() # PATH...: copies files of the source tree to the same place below $work/in

@@ -107,7 +107,7 @@ resolve() # puts the packages' real names into `wanted`; fails if the lists do n
 }
 
 resolve || { apt update && resolve; } || cannot "apt does not know them all: $(tail -n 3 "$log")"
-echo "Installing ${wanted[*]} by ${as_root[*]} apt-get, without starting any server."
+echo "Installing ${wanted[*]} by ${as_root[*]}${as_root:+ }apt-get, without starting any server."
 if [ ! -e "$policy" ]; then
 	own_policy=yes
 	printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$policy"

@@ -8,7 +8,7 @@ status=0
 for sanitizer in address,undefined thread; do
 	build=build/${sanitizer%%,*}
 	echo "== $sanitizer"
-	cmake -S client -B "$build" -DDOORBELL_SANITIZE="$sanitizer" >/dev/null
+	cmake -S client -B "$build" -DDOORBELL_SANITIZE="$sanitizer" -DDOORBELL_WERROR=ON >/dev/null
 	cmake --build "$build" -j"$(nproc)"
 	BUILD=$build UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
 		bash test/tools/test.sh unit live || status=1

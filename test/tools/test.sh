@@ -85,12 +85,13 @@ run_isolation()
 
 run_tap() # each assertion of a script is a test
 {
-	local status=0 tests script
+	local status=0 tests broken script
 	list t pl || return
 	limited env TESTDIR="$work/in" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
 		prove --verbose --nocolor -I "$pgxs/src/test/perl" -I test/t test/t/*.pl || status=$?
 	count '^ok ([^#]|#[^ ])*$' '^not ok |^ok .*# (skip|SKIP|TODO)|^1\.\.0 '
-	for script in $(sed -nE 's,^test/t/(.*)\.pl +\(Wstat.*,\1,p' "$log"); do
+	mapfile -t broken < <(sed -nE 's,^test/t/(.*)\.pl +\(Wstat.*,\1,p' "$log")
+	for script in "${broken[@]}"; do
 		tail -n 50 "$work/in/tmp_check/log/regress_log_$script" >>"$log" 2>&1 || true
 	done
 	return "$status"
