@@ -18,8 +18,10 @@ void wait(const std::vector<Descriptor> &descriptors, Clock::time_point deadline
 
 	int timeout = -1;
 	if (deadline != never) { // rounded up: waking before the deadline would only mean waiting again
-		const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
-		timeout = static_cast<int>(std::clamp<milliseconds::rep>(left, 0, INT_MAX));
+		const Clock::time_point now = Clock::now();
+		// A deadline may be as far back as time_point::min(): the difference would overflow.
+		const auto left = deadline <= now ? milliseconds(0) : std::chrono::ceil<milliseconds>(deadline - now);
+		timeout = static_cast<int>(std::min<milliseconds::rep>(left.count(), INT_MAX));
 	}
 	if (::poll(polled.data(), polled.size(), timeout) < 0 && errno != EINTR)
 		throw Error("could not wait for descriptors: out of memory");
