@@ -58,7 +58,7 @@ $(WANTED):
 	+@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
 
 $(WANTED:%=run-%): export PG_CONFIG := $(PG_CONFIG)
-run-demo run-test run-bench run-sanitize: all
+run-demo run-test run-bench: all
 run-demo:
 	bash test/tools/demo.sh
 run-test:

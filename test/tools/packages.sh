@@ -64,7 +64,7 @@ cannot() # REASON
 	echo "Missing here: ${missing[*]//VERSION/${version:-15}} (Debian's names). $1" >&2
 	exit 1
 }
-has apt-get apt-cache || cannot "There is no apt: install them yourself and run \`make $goal\` again."
+has apt-get apt-cache || cannot "There is no apt-get: install them yourself and run \`make $goal\` again."
 as_root=()
 if [ "$(id -u)" != 0 ]; then
 	has sudo || cannot "Installing takes root and there is no sudo: install them yourself and run \`make $goal\` again."
@@ -106,7 +106,7 @@ resolve() # puts the packages' real names into `wanted`; fails if the lists do n
 	return 1
 }
 
-resolve || { apt update && resolve; } || cannot "apt does not know them all: $(tail -n 3 "$log")"
+resolve || { apt update && resolve; } || cannot "apt-get does not know them all."
 echo "Installing ${wanted[*]} by ${as_root[*]}${as_root:+ }apt-get, without starting any server."
 if [ ! -e "$policy" ]; then
 	own_policy=yes

@@ -5,6 +5,7 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
 status=0
+unset MAKEFLAGS MFLAGS MAKELEVEL # cmake runs a make of its own
 for sanitizer in address,undefined thread; do
 	build=build/${sanitizer%%,*}
 	echo "== $sanitizer"
