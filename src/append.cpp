@@ -43,7 +43,7 @@ static std::optional<Tail> find_tail(const EventWriter &writer, text *stream, ui
 	const TailHint &hint = tail_hint(hash);
 	ScanKeyData keys[2] = {text_key(1, BTEqualStrategyNumber, stream),
 						   seq_key(2, BTGreaterStrategyNumber, hint.seq - 1)};
-	Walk walk = Walk::over(writer.table(), writer.index(find_tables().event_pkey), &dirty, 2);
+	Walk walk = Walk::over(writer.table(), writer.pkey(), &dirty, 2);
 	bool found = false;
 	if (hint.hash == hash && hint.seq > 0) {
 		walk.seek(keys, 2);
@@ -74,7 +74,7 @@ static std::optional<Twin> find_twin(const EventWriter &writer, text *stream, co
 	ScanKeyData keys[2] = {text_key(1, BTEqualStrategyNumber, stream)};
 	ScanKeyEntryInitialize(&keys[1], 0, 2, BTEqualStrategyNumber, InvalidOid, InvalidOid, F_UUID_EQ,
 						   UUIDPGetDatum(event_id));
-	Walk walk = Walk::over(writer.table(), writer.index(find_tables().event_id_idx), &dirty, 2);
+	Walk walk = Walk::over(writer.table(), writer.id_index(), &dirty, 2);
 	walk.seek(keys, 2);
 	std::optional<Twin> twin;
 	if (walk.next())

@@ -36,12 +36,14 @@ public:
 
 private:
 	bool hole_is_settled(text *stream, int64 before, int64 after);
+	void give(TupleTableSlot *slot);
 
 	Snapshot snapshot_;
 	Relation event_;
 	Walk visible_;
 	Walk holes_; // every row version; opened when the first hole is met
 	bool has_holes_;
+	HeapTupleHeader row_; // a buffer for one row
 	ReturnSetInfo *result_;
 };
 static_assert(std::is_trivially_destructible_v<Replayer>);

@@ -27,15 +27,23 @@ static void check_triggers(Relation table)
 	}
 }
 
+static bool has_other_indexes(Relation table)
+{
+	List *indexes = RelationGetIndexList(table);
+	const bool others = list_length(indexes) != 3;
+	list_free(indexes);
+	return others;
+}
+
 EventWriter EventWriter::open(int count)
 {
+	const Tables &tables = find_tables();
 	EventWriter writer;
-	writer.table_ = table_open(find_tables().event, RowExclusiveLock);
+	writer.table_ = table_open(tables.event, RowExclusiveLock);
 	check_triggers(writer.table_);
-	writer.estate_ = CreateExecutorState();
-	writer.result_ = makeNode(ResultRelInfo);
-	InitResultRelInfo(writer.result_, writer.table_, 1, nullptr, 0);
-	ExecOpenIndices(writer.result_, false);
+	writer.pkey_ = index_open(tables.event_pkey, RowExclusiveLock);
+	writer.xid_index_ = index_open(tables.event_xid_idx, RowExclusiveLock);
+	writer.id_index_ = index_open(tables.event_id_idx, RowExclusiveLock);
 	writer.xid_ = FullTransactionIdGetDatum(GetTopFullTransactionId());
 
 	writer.count_ = count;
@@ -45,28 +53,55 @@ EventWriter EventWriter::open(int count)
 		writer.slots_[i] = table_slot_create(writer.table_, nullptr);
 
 	const TriggerDesc *triggers = writer.table_->trigdesc;
-	writer.stored_ = nullptr;
-	if (triggers != nullptr && triggers->trig_insert_after_row)
-		writer.stored_ = static_cast<ItemPointerData *>(palloc(sizeof(ItemPointerData) * count));
+	const bool fires = triggers != nullptr && triggers->trig_insert_after_row;
+	writer.stored_ = fires ? static_cast<ItemPointerData *>(palloc(sizeof(ItemPointerData) * count)) : nullptr;
+	writer.estate_ = nullptr;
+	if (fires || has_other_indexes(writer.table_))
+		writer.open_for_executor();
 	return writer;
+}
+
+void EventWriter::open_for_executor()
+{
+	estate_ = CreateExecutorState();
+	result_ = makeNode(ResultRelInfo);
+	InitResultRelInfo(result_, table_, 1, nullptr, 0);
+	ExecOpenIndices(result_, false);
 }
 
 void EventWriter::close()
 {
+	if (estate_ != nullptr) {
+		ExecCloseIndices(result_);
+		ExecResetTupleTable(estate_->es_tupleTable, false); // what the triggers used
+		FreeExecutorState(estate_);
+	}
 	for (int i = 0; i < slot_count_; i++)
 		ExecDropSingleTupleTableSlot(slots_[i]);
-	ExecCloseIndices(result_);
-	ExecResetTupleTable(estate_->es_tupleTable, false); // what the triggers used
-	FreeExecutorState(estate_);
+	index_close(id_index_, NoLock);
+	index_close(xid_index_, NoLock);
+	index_close(pkey_, NoLock);
 	table_close(table_, NoLock);
 }
 
-Relation EventWriter::index(Oid oid) const
+void EventWriter::insert_index_entries(TupleTableSlot *slot)
 {
-	for (int i = 0; i < result_->ri_NumIndices; i++)
-		if (RelationGetRelid(result_->ri_IndexRelationDescs[i]) == oid)
-			return result_->ri_IndexRelationDescs[i];
-	elog(ERROR, "table doorbell.event has no index with oid %u", oid);
+	if (estate_ != nullptr) {
+		pg::insert_index_entries(result_, slot, estate_);
+		ResetPerTupleExprContext(estate_);
+		return;
+	}
+	const auto insert = [this, slot](Relation index, EventColumn first, EventColumn second, IndexUniqueCheck unique) {
+		Datum values[2] = {slot->tts_values[first - 1], slot->tts_values[second - 1]};
+		bool nulls[2] = {};
+		IndexInfo info = {};
+		info.type = T_IndexInfo;
+		index_insert(index, values, nulls, &slot->tts_tid, table_, unique, false, &info);
+	};
+	insert(pkey_, event_stream, event_seq, UNIQUE_CHECK_YES);
+	insert(xid_index_, event_xid, event_xid, UNIQUE_CHECK_NO);
+	if (!slot->tts_isnull[event_event_id - 1])
+		insert(id_index_, event_stream, event_event_id, UNIQUE_CHECK_YES);
 }
 
 void EventWriter::store(text *stream, const NewEvent *events, pg_uuid_t *event_id, int64 first_seq,
@@ -93,8 +128,7 @@ void EventWriter::store(text *stream, const NewEvent *events, pg_uuid_t *event_i
 		else
 			table_multi_insert(table_, slots_, batch, command, 0, nullptr);
 		for (int i = 0; i < batch; i++) {
-			pg::insert_index_entries(result_, slots_[i], estate_);
-			ResetPerTupleExprContext(estate_);
+			insert_index_entries(slots_[i]);
 			if (stored_ != nullptr)
 				stored_[done + i] = slots_[i]->tts_tid;
 		}

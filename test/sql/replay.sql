@@ -30,6 +30,36 @@ SELECT doorbell.append('w', 'test', '2');
 SELECT doorbell.high_water('w'), (SELECT count(*) FROM doorbell.replay('w'));
 ROLLBACK;
 
+-- Entries as whole values: in expressions, stored in a table, in PL/pgSQL, with a payload that is out of line.
+SELECT doorbell.append('whole', 'test', to_jsonb(repeat('0123456789abcdef', 10000)), NULL, '00000000-0000-0000-0000-000000000001');
+CREATE TABLE kept AS SELECT e AS entry FROM doorbell.replay('whole') e UNION ALL SELECT doorbell.replay('whole');
+SELECT (entry).stream, (entry).seq, (entry).type, length((entry).payload #>> '{}'), entry = (SELECT e FROM doorbell.replay('whole') e) AS same FROM kept;
+SELECT count(DISTINCT entry), count(DISTINCT md5(entry::text)), max(length(to_jsonb(entry) ->> 'payload')) FROM kept;
+DO $$
+DECLARE
+    entry doorbell.entry;
+    entries doorbell.entry[];
+BEGIN
+    FOR entry IN SELECT * FROM doorbell.replay('a', 7) LOOP
+        entries := entries || entry;
+    END LOOP;
+    RAISE NOTICE '% entries, the last is % of %', cardinality(entries), entries[3].seq, entries[3].stream;
+END $$;
+DROP TABLE kept;
+
+-- A page that spills to disk, and two replays at once in one query, and one that fails half way.
+SET work_mem = '64kB';
+SELECT count(*), max(a.seq) FROM doorbell.replay('a') a, doorbell.replay('whole') w;
+SELECT sum(length(payload::text)) FROM doorbell.replay_many('{whole,a}', '{0,0}'), generate_series(1, 3);
+RESET work_mem;
+SELECT 1 / (seq - 5) FROM doorbell.replay('a');
+BEGIN;
+DECLARE pages CURSOR WITH HOLD FOR SELECT seq FROM doorbell.replay('a', 6);
+FETCH 2 FROM pages;
+COMMIT;
+FETCH ALL FROM pages;
+CLOSE pages;
+
 -- replay_many: equal parts first, then what others leave over; never more than max_events.
 SELECT doorbell.append_batch('long', array_fill('test'::text, ARRAY[1000]), array_fill('1'::jsonb, ARRAY[1000]));
 SELECT stream, count(*), min(seq), max(seq) FROM doorbell.replay_many('{long,a,w}', '{0,0,0}', 15) GROUP BY 1 ORDER BY 1;
