@@ -102,9 +102,12 @@ run_unit()
 	gtest unit_tests
 }
 
-run_live()
+run_live() # once for each way of ringing
 {
-	gtest live_tests
+	local status=0
+	RING_MODE=commit gtest live_tests || status=$?
+	RING_MODE=worker gtest live_tests || status=$?
+	return "$status"
 }
 
 run_contract()
