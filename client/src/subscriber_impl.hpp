@@ -109,6 +109,7 @@ private:
 	const Pattern *pattern_of(std::string_view stream) const;
 	void forget(std::string_view stream);
 	void work_through_answer();
+	void listen_between();
 	void discovered(const Answer &answer);
 	void surveyed(const Answer &answer);
 	void verify(const Survey &row, Mark mark);
