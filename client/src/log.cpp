@@ -41,11 +41,10 @@ void Log::Impl::connect()
 {
 	if (connection_.status() == Connection::Status::busy)
 		connection_.close(); // an exception left a query unfinished
-	if (connection_.status() == Connection::Status::idle) {
-		try {
-			connection_.advance(); // notices a connection that died since
-		} catch (const Error &) {
-		}
+	try { // notices a connection that died since; its server's farewell is read before its end
+		while (connection_.status() == Connection::Status::idle && detail::is_ready(connection_.descriptor()))
+			connection_.advance();
+	} catch (const Error &) {
 	}
 	if (connection_.status() == Connection::Status::closed)
 		connection_.connect();
@@ -154,9 +153,12 @@ std::vector<StreamInfo> Log::streams(std::string_view prefix)
 ServerStatus Log::status()
 {
 	// The ring mode is a setting of the extension's library, which a session loads with the first function it calls.
-	const bool loaded = impl_->ask("SELECT pg_catalog.to_regprocedure('doorbell.low_water(text)') IS NOT NULL", {})
-							.boolean(0, 0);
-	if (loaded)
+	const Result callable = impl_->ask(
+		"SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')"
+		" FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
+		" WHERE n.nspname = 'doorbell' AND p.proname = 'low_water'",
+		{});
+	if (callable.rows() == 1 && callable.boolean(0, 0))
 		low_water("doorbell");
 
 	const Result result = impl_->ask(

@@ -116,7 +116,7 @@ run_contract()
 }
 
 workspace test
-give_inputs test expected pg_doorbell.so "$BUILD"/{unit_tests,live_tests,contract_test,doorbell}
+give_inputs test expected pg_doorbell.so "$BUILD"/{unit_tests,live_tests,contract_test,doorbell,follow}
 
 passed=0
 failed=0
