@@ -8,7 +8,7 @@
 
 namespace live {
 
-inline constexpr std::chrono::seconds patience{8};
+inline constexpr std::chrono::seconds patience{60};
 
 // Looks again and again until `reached` is true; an exception after `patience`.
 template <typename Reached> void wait_for(const std::string &what, Reached reached)
