@@ -70,7 +70,8 @@ static std::vector<Event> read_events(const Result &result)
 	return events;
 }
 
-template <typename T> static const T *address_of(const std::optional<T> &value)
+template <typename T>
+static const T *address_of(const std::optional<T> &value)
 {
 	return value ? &*value : nullptr;
 }
@@ -84,13 +85,12 @@ std::int64_t Log::append(std::string_view stream, std::string_view type, std::st
 						 std::optional<std::int64_t> expected_seq, std::optional<std::string_view> event_id)
 {
 	return impl_
-		->ask("SELECT doorbell.append($1, $2, $3::jsonb, $4, $5::uuid)",
-			  Params()
-				  .text(stream)
-				  .text(type)
-				  .text(payload)
-				  .int8_or_null(address_of(expected_seq))
-				  .text_or_null(address_of(event_id)))
+		->ask("SELECT doorbell.append($1, $2, $3::jsonb, $4, $5::uuid)", Params()
+																			 .text(stream)
+																			 .text(type)
+																			 .text(payload)
+																			 .int8_or_null(address_of(expected_seq))
+																			 .text_or_null(address_of(event_id)))
 		.int8(0, 0);
 }
 
@@ -153,18 +153,20 @@ std::vector<StreamInfo> Log::streams(std::string_view prefix)
 
 ServerStatus Log::status()
 {
-	// The ring mode is a setting of the extension's library, which a session loads with the first function it calls.
-	const bool loaded = impl_->ask("SELECT pg_catalog.to_regprocedure('doorbell.low_water(text)') IS NOT NULL", {})
-							.boolean(0, 0);
-	if (loaded)
+	// The settings are those of the extension's library, which a session loads with the first function it calls.
+	const bool has_extension =
+		impl_->ask("SELECT pg_catalog.to_regprocedure('doorbell.low_water(text)') IS NOT NULL", {}).boolean(0, 0);
+	if (has_extension)
 		low_water("doorbell");
 
 	const Result result = impl_->ask(
 		"SELECT pg_catalog.current_setting('server_version'),"
 		" (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_doorbell'),"
 		" pg_catalog.current_setting('doorbell.ring_mode', true),"
+		" pg_catalog.current_setting('doorbell.ring_table_size', true) IS NOT NULL,"
 		" pg_catalog.pg_is_in_recovery(),"
-		" CASE WHEN pg_catalog.pg_is_in_recovery() THEN 0 ELSE pg_catalog.pg_notification_queue_usage() END",
+		" CASE WHEN pg_catalog.pg_is_in_recovery() THEN 0 ELSE pg_catalog.pg_notification_queue_usage() END,"
+		" coalesce(pg_catalog.has_table_privilege(pg_catalog.to_regclass('doorbell.stats'), 'SELECT'), false)",
 		{});
 	ServerStatus status;
 	status.server_version = result.text(0, 0);
@@ -172,8 +174,16 @@ ServerStatus Log::status()
 		status.extension_version = result.text(0, 1);
 	if (!result.is_null(0, 2))
 		status.ring_mode = result.text(0, 2);
-	status.standby = result.boolean(0, 3);
-	status.notify_queue_usage = result.float8(0, 4);
+	status.preloaded = result.boolean(0, 3);
+	status.standby = result.boolean(0, 4);
+	status.notify_queue_usage = result.float8(0, 5);
+
+	if (has_extension && !status.standby && result.boolean(0, 6)) {
+		const Result stats = impl_->ask(
+			"SELECT coalesce(last_error, ''), coalesce(oldest_listener_pid, 0)::bigint FROM doorbell.stats", {});
+		status.ringer_error = stats.text(0, 0);
+		status.notify_queue_holder = static_cast<int>(stats.int8(0, 1));
+	}
 	return status;
 }
 

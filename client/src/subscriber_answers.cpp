@@ -142,7 +142,7 @@ void Subscriber::Impl::work_through_answer()
 				else
 					read_event(answer);
 			}
-			if (stop_) {
+			if (stop_ || paused_) {
 				answer.row++;
 				return;
 			}

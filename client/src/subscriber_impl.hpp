@@ -54,6 +54,7 @@ public:
 	HighWater marks_;
 	SubscriberStats stats_;
 	std::atomic<bool> stop_{false};
+	bool paused_ = false;
 	detail::Waker waker_;
 
 private:
