@@ -20,6 +20,7 @@ static int run(int argc, char **argv)
 	CLI::App app("Durable event streams in PostgreSQL: append, replay, follow.", "doorbell");
 	app.set_version_flag("--version", std::string("doorbell ") + doorbell::version);
 	app.add_option("--dsn", command.connect.dsn, "connection string or URI (default: the PG* variables, as in psql)")
+		->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
 		->option_text("DSN");
 	app.require_subcommand(1);
 	app.fallthrough();

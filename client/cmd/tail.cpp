@@ -17,12 +17,14 @@
 #include <memory>
 #include <optional>
 #include <poll.h>
+#include <utility>
 
 namespace command {
 namespace {
 
 constexpr std::size_t high_output = 1024 * 1024;
 constexpr std::size_t low_output = high_output / 2;
+constexpr std::chrono::seconds patience{1}; // before anything is said about a state that is not live
 
 // Where the streams start: `marks` are those of the named ones, in their order.
 struct Starts {
@@ -105,6 +107,7 @@ public:
 				break;
 			if (output_.waiting() <= low_output)
 				subscriber_.resume();
+			complain();
 			wait();
 		}
 		output_.flush();
@@ -131,7 +134,7 @@ private:
 		};
 		handlers.on_gap = [this](const doorbell::Gap &gap) { formatter_.gap(output_.text(), gap); };
 		handlers.on_reset = [this](const doorbell::Reset &reset) { formatter_.reset(output_.text(), reset); };
-		handlers.on_state = [this](doorbell::State state) { tell(state); };
+		handlers.on_state = [this](doorbell::State state) { note(state); };
 		return handlers;
 	}
 
@@ -141,21 +144,27 @@ private:
 			subscriber_.pause();
 	}
 
-	// What people should know: that events come late, why, and that all is well again.
-	void tell(doorbell::State state)
+	void note(doorbell::State state)
 	{
-		const std::string &reason = subscriber_.last_error();
 		if (state == doorbell::State::live) {
 			summary_.live();
-			if (troubled_)
+			if (std::exchange(complained_, false))
 				say("live");
-			troubled_ = false;
-		} else if (!reason.empty()) {
-			say((state == doorbell::State::down ? "not connected, trying again: "
-												: "rings are not heard, looking every few seconds: ") +
-				reason);
-			troubled_ = true;
 		}
+		complain_at_ =
+			state == doorbell::State::live ? doorbell::Clock::time_point::max() : doorbell::Clock::now() + patience;
+	}
+
+	// Says, once, that events do not come or come late, and why.
+	void complain()
+	{
+		if (doorbell::Clock::now() < complain_at_)
+			return;
+		complain_at_ = doorbell::Clock::time_point::max();
+		complained_ = true;
+		say((subscriber_.state() == doorbell::State::down ? "not connected, trying again: "
+														  : "rings are not heard, looking every few seconds: ") +
+			(subscriber_.last_error().empty() ? "no answer yet" : subscriber_.last_error()));
 	}
 
 	void wait()
@@ -165,13 +174,10 @@ private:
 		descriptors.push_back(output_.descriptor());
 		for (const doorbell::Descriptor descriptor : descriptors)
 			all.push_back({descriptor.fd, descriptor.events, 0});
-		const auto left = subscriber_.deadline() - doorbell::Clock::now();
-		const auto longest = std::chrono::minutes(1);
-		const int timeout = subscriber_.deadline() <= doorbell::Clock::now()
-								? 0
-								: static_cast<int>(std::chrono::ceil<doorbell::milliseconds>(
-													   std::min<doorbell::Clock::duration>(left, longest))
-													   .count());
+		const doorbell::Clock::time_point now = doorbell::Clock::now();
+		const doorbell::Clock::time_point until = std::min(subscriber_.deadline(), complain_at_);
+		const auto left = std::min<doorbell::Clock::duration>(std::max(until, now) - now, std::chrono::minutes(1));
+		const int timeout = static_cast<int>(std::chrono::ceil<doorbell::milliseconds>(left).count());
 		::poll(all.data(), all.size(), timeout);
 	}
 
@@ -180,7 +186,8 @@ private:
 	Output output_;
 	Summary summary_;
 	std::uint64_t left_;
-	bool troubled_ = false;
+	doorbell::Clock::time_point complain_at_ = doorbell::Clock::now() + patience;
+	bool complained_ = false;
 	doorbell::Subscriber subscriber_; // last: its handlers use the others
 };
 
