@@ -46,6 +46,13 @@ bool start_ringer(int slot)
 	return RegisterDynamicBackgroundWorker(&worker, nullptr);
 }
 
+// A NOTIFY that finds the queue full does not look whether the sessions that held it back have gone; what reports the
+// use of the queue does, and makes room.
+static void make_room_in_notify_queue()
+{
+	(void) DirectFunctionCall1(pg_notification_queue_usage, Datum(0));
+}
+
 static void send(const Batch &batch)
 {
 	SetCurrentStatementStartTimestamp();
@@ -114,6 +121,8 @@ static void ring_until_told_to_stop(int slot)
 	bool failing = false;
 	bool stay = true;
 	while (stay || !ringer_must_stop(slot)) {
+		if (failing)
+			make_room_in_notify_queue();
 		if (take_rings(slot, batch, max_batch)) {
 			const TimestampTz began = GetCurrentTimestamp();
 			failing = !try_to_send(slot, batch, failing);
