@@ -23,8 +23,7 @@ void define_ringer_settings()
 							&linger_ms, 20, 0, 1000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
 	DefineCustomIntVariable("doorbell.ringer_idle_timeout", "How long a ringer stays without anything to ring.",
 							"Each occupies one of max_worker_processes and a connection to its database.",
-							&idle_timeout_s, 600, 1, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr,
-							nullptr);
+							&idle_timeout_s, 600, 1, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr, nullptr);
 }
 
 bool ringer_is_on()
