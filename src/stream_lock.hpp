@@ -21,7 +21,7 @@ public:
 	void release();
 
 private:
-	LWLock *light_;	 // null: not preloaded
+	LWLock *light_; // null: not preloaded
 	LOCKTAG heavy_;
 };
 static_assert(std::is_trivially_destructible_v<StreamLock>);

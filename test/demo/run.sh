@@ -53,9 +53,9 @@ wait "$recorder" "$shower" || true
 
 {
 	cat test/demo/check.sql
-	echo '\echo appended=:appended delivered=:delivered missing=:missing doubled=:doubled misplaced=:misplaced altered=:altered'
+	printf '%s\n' '\echo :appended :delivered :missing :doubled :misplaced :altered'
 } >"$TMPDIR/check.sql"
-eval "$(psql -XAtq -v ON_ERROR_STOP=1 -f "$TMPDIR/check.sql")"
+read -r appended delivered missing doubled misplaced altered < <(psql -XAtq -v ON_ERROR_STOP=1 -f "$TMPDIR/check.sql")
 
 say "Summary"
 printf '  %-34s %10s\n' 'transactions committed by pgbench' "$transactions" 'events they appended (4 each)' "$appended" \
