@@ -108,4 +108,13 @@ inline void insert_index_entries(ResultRelInfo *result, TupleTableSlot *slot, ES
 #endif
 }
 
+inline bool lock_held_by_me(const LOCKTAG &tag, LOCKMODE mode)
+{
+#if PG_VERSION_NUM >= 170000
+	return LockHeldByMe(&tag, mode, false);
+#else
+	return LockHeldByMe(&tag, mode);
+#endif
+}
+
 } // namespace pg_doorbell::pg

@@ -26,8 +26,7 @@ static Tuplestorestate *replace_tuplestore(const ReturnSetInfo *result)
 		result_memory = GenerationContextCreate(TopMemoryContext, "doorbell replay", result_block, result_block,
 												ALLOCSET_DEFAULT_MAXSIZE);
 	MemoryContext query = result->econtext->ecxt_per_query_memory;
-	auto *callback =
-		static_cast<MemoryContextCallback *>(MemoryContextAllocZero(query, sizeof(MemoryContextCallback)));
+	auto *callback = static_cast<MemoryContextCallback *>(MemoryContextAllocZero(query, sizeof(MemoryContextCallback)));
 	callback->func = release_result_memory;
 	MemoryContextRegisterResetCallback(query, callback);
 	result_users++;

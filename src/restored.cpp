@@ -16,8 +16,8 @@ DOORBELL_SQL_FUNCTION(doorbell_restored)
 	int column = event_xid;
 	Datum value = FullTransactionIdGetDatum(GetTopFullTransactionId());
 	bool isnull = false;
-	return PointerGetDatum(heap_modify_tuple_by_cols(
-		trigger->tg_trigtuple, RelationGetDescr(trigger->tg_relation), 1, &column, &value, &isnull));
+	return PointerGetDatum(heap_modify_tuple_by_cols(trigger->tg_trigtuple, RelationGetDescr(trigger->tg_relation), 1,
+													 &column, &value, &isnull));
 }
 
 } // namespace pg_doorbell

@@ -28,8 +28,8 @@ struct RingList {
 static_assert(std::is_trivially_destructible_v<RingList>);
 
 static RingList *innermost = nullptr;
-static RingList *spare = nullptr; // dropped lists, so that a loop of savepoints does not eat memory
-static bool mode_is_chosen = false; // for this transaction
+static RingList *spare = nullptr;	   // dropped lists, so that a loop of savepoints does not eat memory
+static bool mode_is_chosen = false;	   // for this transaction
 static std::optional<int> pinned_slot; // of the ringer; nothing: rings at commit
 static int64 new_appends = 0;
 
@@ -240,11 +240,12 @@ static bool check_ring_mode(int *mode, void **, GucSource)
 
 void define_ring_settings()
 {
-	DefineCustomEnumVariable("doorbell.ring_mode", "How appended events ring the doorbell.",
-							 "worker: after the commit, by a background worker. commit: one NOTIFY per stream, delivered "
-							 "with the commit. off: no ring, for bulk loads; subscribers find the events by their "
-							 "sweep. auto: worker where the library is preloaded, else commit.",
-							 &ring_mode, ring_auto, ring_modes, PGC_USERSET, 0, check_ring_mode, nullptr, nullptr);
+	DefineCustomEnumVariable(
+		"doorbell.ring_mode", "How appended events ring the doorbell.",
+		"worker: after the commit, by a background worker. commit: one NOTIFY per stream, delivered "
+		"with the commit. off: no ring, for bulk loads; subscribers find the events by their "
+		"sweep. auto: worker where the library is preloaded, else commit.",
+		&ring_mode, ring_auto, ring_modes, PGC_USERSET, 0, check_ring_mode, nullptr, nullptr);
 	RegisterXactCallback(on_transaction, nullptr);
 	RegisterSubXactCallback(on_subtransaction, nullptr);
 }

@@ -23,8 +23,7 @@ void define_ringer_settings()
 							&linger_ms, 20, 0, 1000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
 	DefineCustomIntVariable("doorbell.ringer_idle_timeout", "How long a ringer stays without anything to ring.",
 							"Each occupies one of max_worker_processes and a connection to its database.",
-							&idle_timeout_s, 600, 1, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr,
-							nullptr);
+							&idle_timeout_s, 600, 1, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr, nullptr);
 }
 
 bool ringer_is_on()
@@ -44,6 +43,13 @@ bool start_ringer(int slot)
 	snprintf(worker.bgw_function_name, sizeof(worker.bgw_function_name), "doorbell_ringer_main");
 	worker.bgw_main_arg = Int32GetDatum(slot);
 	return RegisterDynamicBackgroundWorker(&worker, nullptr);
+}
+
+// A NOTIFY that finds the queue full does not look whether the sessions that held it back have gone; what reports the
+// use of the queue does, and makes room.
+static void make_room_in_notify_queue()
+{
+	(void) DirectFunctionCall1(pg_notification_queue_usage, Datum(0));
 }
 
 static void send(const Batch &batch)
@@ -114,6 +120,8 @@ static void ring_until_told_to_stop(int slot)
 	bool failing = false;
 	bool stay = true;
 	while (stay || !ringer_must_stop(slot)) {
+		if (failing)
+			make_room_in_notify_queue();
 		if (take_rings(slot, batch, max_batch)) {
 			const TimestampTz began = GetCurrentTimestamp();
 			failing = !try_to_send(slot, batch, failing);

@@ -20,7 +20,7 @@
 namespace pg_doorbell {
 
 void define_ringer_settings();
-bool ringer_is_on();		  // doorbell.ringer
+bool ringer_is_on();		 // doorbell.ringer
 bool start_ringer(int slot); // for this database; false when there is no place for another background worker
 
 } // namespace pg_doorbell

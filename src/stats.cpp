@@ -14,20 +14,15 @@ DOORBELL_SQL_FUNCTION(doorbell_ringer_stats)
 		return Datum(0);
 
 	const RingCounters &counters = status->counters;
-	const double mean_ms = counters.rung > 0 ? static_cast<double>(counters.latency) / counters.rung / 1000 : 0;
+	const double mean_ms =
+		counters.rung > 0 ? static_cast<double>(counters.latency) / static_cast<double>(counters.rung) / 1000 : 0;
 	Datum values[] = {
-		Int32GetDatum(status->pid),
-		Int64GetDatum(counters.appends),
-		Int64GetDatum(counters.asked),
-		Int64GetDatum(counters.rung),
-		Int64GetDatum(counters.coalesced),
-		Int64GetDatum(counters.overflows),
-		Int32GetDatum(status->waiting),
-		Int64GetDatum(counters.batches),
-		Int64GetDatum(counters.failures),
-		CStringGetTextDatum(status->last_error),
-		Float8GetDatum(mean_ms),
-		Float8GetDatum(static_cast<double>(counters.latency_max) / 1000),
+		Int32GetDatum(status->pid),		   Int64GetDatum(counters.appends),
+		Int64GetDatum(counters.asked),	   Int64GetDatum(counters.rung),
+		Int64GetDatum(counters.coalesced), Int64GetDatum(counters.overflows),
+		Int32GetDatum(status->waiting),	   Int64GetDatum(counters.batches),
+		Int64GetDatum(counters.failures),  CStringGetTextDatum(status->last_error),
+		Float8GetDatum(mean_ms),		   Float8GetDatum(static_cast<double>(counters.latency_max) / 1000),
 	};
 	bool nulls[lengthof(values)] = {};
 	nulls[0] = status->pid == 0;

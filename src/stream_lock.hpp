@@ -4,7 +4,7 @@
 //    wait for each other a little. Else it is a heavyweight lock of the advisory class, with a tag that no user lock
 //    can have, and whatever waits for it shows in pg_locks.
 // 2. Under it nothing may wait for another backend's transaction, call user code, or append again. The last is checked,
-//    because with an LWLock it would be a hang: an index expression that somebody put on the table could do it.
+//    because it could hang or deadlock: an index expression that somebody put on the table could do it.
 // 3. An error while it is held releases it with the (sub)transaction. An LWLock also holds cancel requests off.
 #pragma once
 
@@ -21,7 +21,7 @@ public:
 	void release();
 
 private:
-	LWLock *light_;	 // null: not preloaded
+	LWLock *light_; // null: not preloaded
 	LOCKTAG heavy_;
 };
 static_assert(std::is_trivially_destructible_v<StreamLock>);

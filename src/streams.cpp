@@ -34,8 +34,7 @@ public:
 		InFlightRows rows = InFlightRows::of(event, snapshot);
 		while (rows.next()) {
 			bool isnull;
-			const std::string_view stream =
-				view_of(DatumGetTextPP(slot_getattr(rows.slot(), event_stream, &isnull)));
+			const std::string_view stream = view_of(DatumGetTextPP(slot_getattr(rows.slot(), event_stream, &isnull)));
 			list.add(stream, DatumGetInt64(slot_getattr(rows.slot(), event_seq, &isnull)));
 		}
 		rows.end();
@@ -124,8 +123,7 @@ DOORBELL_SQL_FUNCTION(doorbell_streams)
 		const int64 low_water = order >= 0 ? DatumGetInt64(trimmed.column(stream_low_water)) : 0;
 		const int64 newest = largest_visible_below(visible, stream, pending.lowest(view_of(stream)));
 
-		Datum values[3] = {PointerGetDatum(stream), Int64GetDatum(low_water),
-						   Int64GetDatum(Max(newest, low_water))};
+		Datum values[3] = {PointerGetDatum(stream), Int64GetDatum(low_water), Int64GetDatum(Max(newest, low_water))};
 		bool nulls[3] = {};
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 

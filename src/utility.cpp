@@ -19,8 +19,8 @@ static uint64 find_prepared(const char *gid)
 						  types, values, nullptr, true, 1);
 	if (SPI_processed == 1) {
 		bool isnull;
-		xid = with_epoch(DatumGetTransactionId(
-			SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull)));
+		xid =
+			with_epoch(DatumGetTransactionId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull)));
 	}
 	SPI_finish();
 	return xid;
@@ -84,8 +84,8 @@ static void watch(PlannedStmt *planned, const char *query, bool read_only, Proce
 		send_ringer_away(statement);
 	}
 
-	(previous_hook != nullptr ? previous_hook : standard_ProcessUtility)(
-		planned, query, read_only, context, parameters, environment, destination, completion);
+	(previous_hook != nullptr ? previous_hook : standard_ProcessUtility)(planned, query, read_only, context, parameters,
+																		 environment, destination, completion);
 
 	if (prepared != 0)
 		note_rings_of(prepared);

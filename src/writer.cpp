@@ -17,8 +17,8 @@ static void check_triggers(Relation table)
 	const TriggerDesc *triggers = table->trigdesc;
 	for (int i = 0; triggers != nullptr && i < triggers->numtriggers; i++) {
 		const Trigger &trigger = triggers->triggers[i];
-		const bool after_row = TRIGGER_FOR_ROW(trigger.tgtype) && TRIGGER_FOR_AFTER(trigger.tgtype) &&
-							   trigger.tgnewtable == nullptr;
+		const bool after_row =
+			TRIGGER_FOR_ROW(trigger.tgtype) && TRIGGER_FOR_AFTER(trigger.tgtype) && trigger.tgnewtable == nullptr;
 		if (TRIGGER_FOR_INSERT(trigger.tgtype) && !after_row && !is_restore_trigger(trigger))
 			ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					errmsg("cannot append while trigger \"%s\" is on table doorbell.event", trigger.tgname),

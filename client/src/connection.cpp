@@ -17,12 +17,12 @@ std::string one_line(const char *message)
 {
 	std::string out;
 	for (const char *c = message; *c != '\0'; c++) {
-		if (*c != '\n' && *c != '\t')
+		if (*c == '\n')
+			out += "; ";
+		else if (*c != '\t')
 			out += *c;
-		else if (!out.empty() && out.back() != ' ')
-			out += ' ';
 	}
-	while (!out.empty() && out.back() == ' ')
+	while (!out.empty() && (out.back() == ' ' || out.back() == ';'))
 		out.pop_back();
 	return out;
 }

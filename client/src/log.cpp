@@ -41,7 +41,7 @@ void Log::Impl::connect()
 {
 	if (connection_.status() == Connection::Status::busy)
 		connection_.close(); // an exception left a query unfinished
-	try { // notices a connection that died since; its server's farewell is read before its end
+	try {					 // notices a connection that died since; its server's farewell is read before its end
 		while (connection_.status() == Connection::Status::idle && detail::is_ready(connection_.descriptor()))
 			connection_.advance();
 	} catch (const Error &) {
@@ -69,7 +69,8 @@ static std::vector<Event> read_events(const Result &result)
 	return events;
 }
 
-template <typename T> static const T *address_of(const std::optional<T> &value)
+template <typename T>
+static const T *address_of(const std::optional<T> &value)
 {
 	return value ? &*value : nullptr;
 }
@@ -83,13 +84,12 @@ std::int64_t Log::append(std::string_view stream, std::string_view type, std::st
 						 std::optional<std::int64_t> expected_seq, std::optional<std::string_view> event_id)
 {
 	return impl_
-		->ask("SELECT doorbell.append($1, $2, $3::jsonb, $4, $5::uuid)",
-			  Params()
-				  .text(stream)
-				  .text(type)
-				  .text(payload)
-				  .int8_or_null(address_of(expected_seq))
-				  .text_or_null(address_of(event_id)))
+		->ask("SELECT doorbell.append($1, $2, $3::jsonb, $4, $5::uuid)", Params()
+																			 .text(stream)
+																			 .text(type)
+																			 .text(payload)
+																			 .int8_or_null(address_of(expected_seq))
+																			 .text_or_null(address_of(event_id)))
 		.int8(0, 0);
 }
 
@@ -152,30 +152,47 @@ std::vector<StreamInfo> Log::streams(std::string_view prefix)
 
 ServerStatus Log::status()
 {
-	// The ring mode is a setting of the extension's library, which a session loads with the first function it calls.
-	const Result callable = impl_->ask(
-		"SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')"
-		" FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
-		" WHERE n.nspname = 'doorbell' AND p.proname = 'low_water'",
-		{});
-	if (callable.rows() == 1 && callable.boolean(0, 0))
+	// The settings are those of the extension's library, which a session loads with the first function it calls. Names
+	// are looked up in the catalogs, because resolving them takes privileges on the schema.
+	const bool callable =
+		impl_
+			->ask("SELECT coalesce(pg_catalog.bool_or(pg_catalog.has_schema_privilege(n.oid, 'USAGE')"
+				  "  AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')), false)"
+				  " FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
+				  " WHERE n.nspname = 'doorbell' AND p.proname = 'low_water'",
+				  {})
+			.boolean(0, 0);
+	if (callable)
 		low_water("doorbell");
 
-	const Result result = impl_->ask(
-		"SELECT pg_catalog.current_setting('server_version'),"
-		" (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_doorbell'),"
-		" pg_catalog.current_setting('doorbell.ring_mode', true),"
-		" pg_catalog.pg_is_in_recovery(),"
-		" CASE WHEN pg_catalog.pg_is_in_recovery() THEN 0 ELSE pg_catalog.pg_notification_queue_usage() END",
-		{});
+	const Result result =
+		impl_->ask("SELECT pg_catalog.current_setting('server_version'),"
+				   " (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_doorbell'),"
+				   " pg_catalog.current_setting('doorbell.ring_mode', true),"
+				   " pg_catalog.current_setting('doorbell.ring_table_size', true) IS NOT NULL,"
+				   " pg_catalog.pg_is_in_recovery(),"
+				   " CASE WHEN pg_catalog.pg_is_in_recovery() THEN 0 ELSE pg_catalog.pg_notification_queue_usage() END,"
+				   " (SELECT coalesce(pg_catalog.bool_or(pg_catalog.has_schema_privilege(n.oid, 'USAGE')"
+				   "   AND pg_catalog.has_table_privilege(c.oid, 'SELECT')), false)"
+				   "  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+				   "  WHERE n.nspname = 'doorbell' AND c.relname = 'stats')",
+				   {});
 	ServerStatus status;
 	status.server_version = result.text(0, 0);
 	if (!result.is_null(0, 1))
 		status.extension_version = result.text(0, 1);
 	if (!result.is_null(0, 2))
 		status.ring_mode = result.text(0, 2);
-	status.standby = result.boolean(0, 3);
-	status.notify_queue_usage = result.float8(0, 4);
+	status.preloaded = result.boolean(0, 3);
+	status.standby = result.boolean(0, 4);
+	status.notify_queue_usage = result.float8(0, 5);
+
+	if (!status.standby && result.boolean(0, 6)) {
+		const Result stats = impl_->ask(
+			"SELECT coalesce(last_error, ''), coalesce(oldest_listener_pid, 0)::bigint FROM doorbell.stats", {});
+		status.ringer_error = stats.text(0, 0);
+		status.notify_queue_holder = static_cast<int>(stats.int8(0, 1));
+	}
 	return status;
 }
 

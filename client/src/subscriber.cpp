@@ -85,9 +85,9 @@ void Subscriber::Impl::step()
 	listener_.poll(milliseconds(0));
 	if (!answer_)
 		advance_reader();
-	if (answer_)
+	if (answer_ && !paused_)
 		work_through_answer();
-	if (!answer_)
+	if (!answer_ && !paused_)
 		ask();
 	report_state();
 }
@@ -156,19 +156,19 @@ std::vector<Descriptor> Subscriber::Impl::descriptors() const
 {
 	std::vector<Descriptor> all = listener_.descriptors();
 	all.push_back({waker_.fd(), POLLIN});
-	if (reader_.status() != Status::closed)
+	if (reader_.status() != Status::closed && !answer_)
 		all.push_back(reader_.descriptor());
 	return all;
 }
 
 Clock::time_point Subscriber::Impl::deadline() const
 {
-	if (answer_)
-		return Clock::time_point::min();
 	Clock::time_point earliest = std::min(listener_.deadline(), reader_.deadline());
+	if (answer_)
+		return paused_ ? earliest : Clock::time_point::min();
 	if (reader_.status() == Status::closed)
 		return std::min(earliest, reader_retry_at_);
-	if (reader_.status() != Status::idle)
+	if (reader_.status() != Status::idle || paused_)
 		return earliest;
 	if (!may_ask())
 		return std::min(earliest, patience_end_);
@@ -224,6 +224,16 @@ void Subscriber::stop() noexcept
 void Subscriber::wake() noexcept
 {
 	impl_->waker_.ring();
+}
+
+void Subscriber::pause() noexcept
+{
+	impl_->paused_ = true;
+}
+
+void Subscriber::resume() noexcept
+{
+	impl_->paused_ = false;
 }
 
 std::vector<Descriptor> Subscriber::descriptors() const

@@ -14,7 +14,7 @@ using detail::Result;
 namespace {
 
 constexpr milliseconds longest_deaf{10}; // between two looks at the listener while handlers run
-constexpr milliseconds pause{1};		 // of rings that flow
+constexpr milliseconds lull{1};			 // of rings that flow
 
 bool begins_with(std::string_view text, std::string_view prefix)
 {
@@ -143,7 +143,7 @@ void Subscriber::Impl::work_through_answer()
 				else
 					read_event(answer);
 			}
-			if (stop_) {
+			if (stop_ || paused_) {
 				answer.row++;
 				return;
 			}
@@ -172,7 +172,7 @@ void Subscriber::Impl::listen_between()
 	const Clock::time_point end = begin + (begin - listened_at_);
 	std::size_t heard = listener_.poll(milliseconds(0));
 	while (heard > 0 && Clock::now() < end)
-		heard = listener_.poll(pause);
+		heard = listener_.poll(lull);
 	listened_at_ = Clock::now();
 }
 
@@ -265,7 +265,8 @@ void Subscriber::Impl::verify(const Survey &row, Mark mark)
 
 // Moves the mark of a stream and tells a handler; if it throws, the stream is as it was. (But what the handler itself
 // did to subscriptions stays.)
-template <typename Tell> void Subscriber::Impl::move(const std::string &stream, Mark mark, Tell tell)
+template <typename Tell>
+void Subscriber::Impl::move(const std::string &stream, Mark mark, Tell tell)
 {
 	const std::optional<Mark> old_mark = marks_.at(stream);
 	const auto found = starts_.find(stream);

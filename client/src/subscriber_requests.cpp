@@ -105,8 +105,8 @@ bool Subscriber::Impl::ask_for_sweep()
 	if (sweep_.survey) {
 		std::vector<std::string> streams;
 		std::vector<std::int64_t> given;
-		for (auto mark = marks_.next(sweep_.surveyed_to);
-			 mark != marks_.all().end() && streams.size() < survey_streams; ++mark) {
+		for (auto mark = marks_.next(sweep_.surveyed_to); mark != marks_.all().end() && streams.size() < survey_streams;
+			 ++mark) {
 			streams.push_back(mark->first);
 			given.push_back(mark->second.seq);
 		}

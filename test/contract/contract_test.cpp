@@ -102,7 +102,8 @@ Events write(const std::string &dsn, int number, const std::atomic<bool> &stop)
 		const auto append = [&] {
 			const std::string stream = stream_name(pick(random, 0, 3) == 0 ? pick(random, 1, quiet_streams) : 0);
 			const std::string payload = "\"" + std::to_string(number) + ":" + std::to_string(count++) + "\"";
-			const std::string seq = session.value("SELECT doorbell.append('" + stream + "', 'test', '" + payload + "')");
+			const std::string seq =
+				session.value("SELECT doorbell.append('" + stream + "', 'test', '" + payload + "')");
 			appended.push_back({stream, std::stoll(seq), payload});
 		};
 
@@ -272,7 +273,7 @@ Events read_table(Session &session)
 	const auto rows = session.query("SELECT stream, seq, payload FROM doorbell.event ORDER BY stream, seq");
 	for (int i = 0; i < PQntuples(rows.get()); i++)
 		truth[PQgetvalue(rows.get(), i, 0)].emplace_back(std::stoll(PQgetvalue(rows.get(), i, 1)),
-														PQgetvalue(rows.get(), i, 2));
+														 PQgetvalue(rows.get(), i, 2));
 	return truth;
 }
 

@@ -27,11 +27,17 @@ pgbench --initialize --quiet >/dev/null 2>&1
 psql -XAtq -v ON_ERROR_STOP=1 -f test/demo/setup.sql
 grep -A1 '^CREATE TRIGGER' test/demo/setup.sql
 
-say "pgbench runs for $seconds s with 8 clients; doorbell tail --all follows it (a few lines of many)"
+say "pgbench runs for $seconds s with 8 clients; doorbell tail --all follows it (some lines of many)"
 "$doorbell" tail --all --after 0 --format json --summary >recorded.ndjson 2>summary &
 recorder=$!
 "$doorbell" tail --all --after 0 --format text > >(
-	perl -MTime::HiRes=time -ne '$| = 1; if (time >= $next) { print; $next = time + 0.25 }'
+	perl -MTime::HiRes=time -ne '
+		BEGIN { $| = 1; @kinds = qw(account teller branch history) }
+		next if time < $next || !/  $kinds[0]:/;
+		s/ {3,}/ /g; # the filler of the accounts
+		print;
+		push @kinds, shift @kinds;
+		$next = time + 0.3'
 ) 2>/dev/null &
 shower=$!
 pgbench --no-vacuum --client=8 --jobs=2 --time="$seconds" >pgbench.log 2>&1 || { cat pgbench.log >&2; exit 1; }
@@ -47,9 +53,9 @@ wait "$recorder" "$shower" || true
 
 {
 	cat test/demo/check.sql
-	echo '\echo appended=:appended delivered=:delivered missing=:missing doubled=:doubled misplaced=:misplaced altered=:altered'
+	printf '%s\n' '\echo :appended :delivered :missing :doubled :misplaced :altered'
 } >"$TMPDIR/check.sql"
-eval "$(psql -XAtq -v ON_ERROR_STOP=1 -f "$TMPDIR/check.sql")"
+read -r appended delivered missing doubled misplaced altered < <(psql -XAtq -v ON_ERROR_STOP=1 -f "$TMPDIR/check.sql")
 
 say "Summary"
 printf '  %-34s %10s\n' 'transactions committed by pgbench' "$transactions" 'events they appended (4 each)' "$appended" \

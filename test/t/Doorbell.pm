@@ -4,9 +4,11 @@ package Doorbell;
 use strict;
 use warnings;
 use Exporter 'import';
+use IPC::Run ();
 use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(new_node events waters listen_on heard);
+our @EXPORT = qw(new_node events waters listen_on heard until_true);
 
 # A started server with pg_doorbell in database postgres. Options: conf => lines of postgresql.conf, the rest is for
 # init(); without_extension => 1 leaves the database empty.
@@ -61,6 +63,19 @@ sub heard
 		push @pointers, $output =~ /Asynchronous notification "doorbell" with payload "(.*)" received/g;
 	}
 	return "@pointers";
+}
+
+# Waits until the query gives t, also while the server crashes and restarts, which poll_query_until does not survive.
+sub until_true
+{
+	my ($node, $query) = @_;
+	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
+	my ($out, $err) = ('', '');
+	until ($out eq "t\n")
+	{
+		die "in vain: $query: $out$err" if time > $deadline;
+		IPC::Run::run [ 'psql', '-XAtqd', $node->connstr('postgres'), '-c', $query ], '>', \$out, '2>', \$err;
+	}
 }
 
 1;

@@ -146,7 +146,7 @@ $node->safe_psql('postgres', q{SELECT doorbell.append('h', 'test', '1')});
 $node->poll_query_until('postgres', $present) or die 'no ringer came';
 $pid = $node->safe_psql('postgres', $ringer);
 kill 'KILL', $pid;
-$node->poll_query_until('postgres', qq{SELECT NOT pg_is_in_recovery() AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)}) or die 'the server did not come back';
+until_true($node, qq{SELECT NOT pg_is_in_recovery() AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)});
 $ears = listen_on($node);
 $node->safe_psql('postgres', q{SELECT doorbell.append('h', 'test', '2')});
 is(heard($ears, 'h:2'), 'h:2', 'after a crash of the ringer the next append is rung');

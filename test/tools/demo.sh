@@ -4,8 +4,8 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-workspace demo
-give_inputs test/demo build/doorbell
 export DEMO_SECONDS=${DEMO_SECONDS:-10}
 [[ $DEMO_SECONDS =~ ^[1-9][0-9]*$ ]] || { echo "DEMO_SECONDS must be a whole number of seconds: \"$DEMO_SECONDS\"" >&2; exit 2; }
+workspace demo
+give_inputs test/demo build/doorbell
 run bash test/demo/run.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests, each part on private servers, and ends with one line: "N passed, N failed".
 #
-# usage: test.sh [PART...]      parts: symbols regress isolation tap unit live contract; all of them by default
+# usage: test.sh [PART...]      parts: symbols regress isolation tap unit live contract, by default; slow
 # BUILD=build                   where the client's test programs are
 #
 # 1. Everything is built already. What the tests read is copied to a working directory (see lib.sh), laid out as the
@@ -83,18 +83,28 @@ run_isolation()
 	regress isolation/pg_isolation_regress specs spec
 }
 
-run_tap() # each assertion of a script is a test
+tap() # DIRECTORY: each assertion of a script is a test
 {
 	local status=0 tests broken script
-	list t pl || return
+	list "$1" pl || return
 	limited env TESTDIR="$work/in" PG_REGRESS="$pgxs/src/test/regress/pg_regress" \
-		prove --verbose --nocolor -I "$pgxs/src/test/perl" -I test/t test/t/*.pl || status=$?
+		prove --verbose --nocolor -I "$pgxs/src/test/perl" -I test/t "test/$1"/*.pl || status=$?
 	count '^ok ([^#]|#[^ ])*$' '^not ok |^ok .*# (skip|SKIP|TODO)|^1\.\.0 '
-	mapfile -t broken < <(sed -nE 's,^test/t/(.*)\.pl +\(Wstat.*,\1,p' "$log")
+	mapfile -t broken < <(sed -nE 's,^test/[a-z]+/(.*)\.pl +\(Wstat.*,\1,p' "$log")
 	for script in "${broken[@]}"; do
 		tail -n 50 "$work/in/tmp_check/log/regress_log_$script" >>"$log" 2>&1 || true
 	done
 	return "$status"
+}
+
+run_tap()
+{
+	tap t
+}
+
+run_slow()
+{
+	tap slow
 }
 
 run_unit()

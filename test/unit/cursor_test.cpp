@@ -48,10 +48,30 @@ TEST(Cursor, comes_back_from_its_text)
 
 TEST(Cursor, that_is_malformed_is_refused_by_name)
 {
-	const std::string texts[] = {
-		"",		"x",		   "-1",		   "+1",		  " 1",			 "1 ",	   "01",   "1-",	 "1-abc",
-		"1-ABCDEF01", "1-9f3c01a", "1-9f3c01ab0", "1-9f3c01ag", "1-00000000", "0-9f3c01ab", "1,", ",1", "1,,2",
-		"1-9f3c01ab-9f3c01ab", "9223372036854775808", "1e3", "0x10", "1\n", std::string("1\0", 2)};
+	const std::string texts[] = {"",
+								 "x",
+								 "-1",
+								 "+1",
+								 " 1",
+								 "1 ",
+								 "01",
+								 "1-",
+								 "1-abc",
+								 "1-ABCDEF01",
+								 "1-9f3c01a",
+								 "1-9f3c01ab0",
+								 "1-9f3c01ag",
+								 "1-00000000",
+								 "0-9f3c01ab",
+								 "1,",
+								 ",1",
+								 "1,,2",
+								 "1-9f3c01ab-9f3c01ab",
+								 "9223372036854775808",
+								 "1e3",
+								 "0x10",
+								 "1\n",
+								 std::string("1\0", 2)};
 	for (const std::string &text : texts)
 		EXPECT_NE(refusal_of(text, 2).find("invalid cursor"), std::string::npos);
 	EXPECT_NE(refusal_of("12x").find("\"12x\""), std::string::npos);
@@ -66,8 +86,8 @@ TEST(Cursor, must_have_one_mark_per_stream)
 	EXPECT_NE(refusal_of("1,2", 1).find("2 marks for 1 streams"), std::string::npos);
 }
 
-// These values are in docs/protocol.md, and in browsers and files out there. A change of them makes every stored cursor a
-// reset.
+// These values are in docs/protocol.md, and in browsers and files out there. A change of them makes every stored cursor
+// a reset.
 TEST(Check, stays_the_same_for_ever)
 {
 	EXPECT_EQ(doorbell::format_mark(doorbell::mark_of({"repo:foo", 42, "push", "{}", 1'767'225'600'000'042})),
@@ -83,7 +103,8 @@ TEST(Check, depends_on_every_part_of_the_event)
 	EXPECT_NE(check, doorbell::check_of("s", 2, "t", 1));
 	EXPECT_NE(check, doorbell::check_of("s", 1, "u", 1));
 	EXPECT_NE(check, doorbell::check_of("s", 1, "t", 2));
-	EXPECT_NE(doorbell::check_of("ab", 1, "c", 1), doorbell::check_of("a", 1, "bc", 1)) << "keys and types are separated";
+	EXPECT_NE(doorbell::check_of("ab", 1, "c", 1), doorbell::check_of("a", 1, "bc", 1))
+		<< "keys and types are separated";
 }
 
 TEST(Check, is_of_the_event_it_was_made_from_and_never_0)

@@ -35,8 +35,9 @@ TEST(Pointer, of_a_star_means_everything)
 
 TEST(Pointer, comes_back_from_its_text_whatever_the_key)
 {
-	const std::string keys[] = {"a", "a:", ":a", "::", "Grüße 🔔", "it's \"quoted\"", "with space", "*",
-								std::string(doorbell::max_stream_bytes, 'k')};
+	const std::string keys[] = {"a",		  "a:",		 ":a",
+								"::",		  "Grüße 🔔", "it's \"quoted\"",
+								"with space", "*",		 std::string(doorbell::max_stream_bytes, 'k')};
 	const std::int64_t seqs[] = {0, 1, 9, 10, 1'234'567'890'123, INT64_MAX};
 	for (const std::string &key : keys)
 		for (const std::int64_t seq : seqs) {
@@ -50,8 +51,19 @@ TEST(Pointer, comes_back_from_its_text_whatever_the_key)
 
 TEST(Pointer, is_refused_when_the_text_is_none)
 {
-	const std::string texts[] = {"",	 "a",	 ":1",	"a:",  "a:-1", "a:+1", "a: 1",
-								 "a:1 ", "a:1x", "**", "a:x", "a:9223372036854775808", "a:99999999999999999999",
+	const std::string texts[] = {"",
+								 "a",
+								 ":1",
+								 "a:",
+								 "a:-1",
+								 "a:+1",
+								 "a: 1",
+								 "a:1 ",
+								 "a:1x",
+								 "**",
+								 "a:x",
+								 "a:9223372036854775808",
+								 "a:99999999999999999999",
 								 std::string(doorbell::max_stream_bytes + 1, 'k') + ":1"};
 	for (const std::string &text : texts)
 		EXPECT_FALSE(parse_pointer(text)) << text;

@@ -178,7 +178,7 @@ std::string with_lf(const std::string &text)
 
 TEST(Sse, gives_a_browser_back_what_was_written)
 {
-	const std::string alphabet("ab :{}\"\\\t\r\n\xc3\xbc\0", 15);
+	const std::string alphabet("ab :{}\"\\\t\r\n\xc3\xbc\0", 14);
 	std::mt19937 random(11);
 	const auto some_text = [&](bool line_ends) {
 		std::string text(random() % 12, ' ');

@@ -42,9 +42,14 @@ struct StreamInfo {
 struct ServerStatus {
 	std::string server_version;	   // "15.5 (Debian 15.5-1)"
 	std::string extension_version; // empty: the extension is not in this database
-	std::string ring_mode;		   // empty: the library is not loaded in the session
+	std::string ring_mode;		   // doorbell.ring_mode here: auto, worker, commit or off; empty: no extension
+	bool preloaded = false;		   // so `auto` means worker, else commit
 	bool standby = false;
 	double notify_queue_usage = 0; // 0 to 1; 0 on a standby
+
+	// From doorbell.stats, for roles that may read it (pg_monitor); else as if there were nothing to say.
+	std::string ringer_error;	 // why the ringer could not send its last batch; empty: it could
+	int notify_queue_holder = 0; // while the queue is in use: pid of the session with the oldest transaction
 };
 
 class DOORBELL_API Log {

@@ -44,7 +44,7 @@ struct SubscriberOptions {
 	milliseconds sweep_interval{5'000};
 	milliseconds probe_interval{15'000}; // see listener.hpp
 	milliseconds probe_timeout{5'000};
-	int batch = 1'000;						// events per read at most
+	int batch = 1'000;							// events per read at most
 	std::size_t batch_bytes = 16 * 1024 * 1024; // payload bytes per read aimed at
 };
 
@@ -87,7 +87,7 @@ struct Handlers {
 struct SubscriberStats { // since the start
 	std::uint64_t events = 0;
 	std::uint64_t rings = 0;
-	std::uint64_t reads = 0;  // round trips that asked for events
+	std::uint64_t reads = 0; // round trips that asked for events
 	std::uint64_t sweeps = 0;
 	std::uint64_t listener_connects = 0; // times the listener became live
 	std::uint64_t reader_connects = 0;
@@ -119,6 +119,11 @@ public:
 
 	void stop() noexcept; // thread-safe, also from handlers and signal handlers
 	void wake() noexcept; // thread-safe, also from signal handlers: makes poll() return early
+
+	// Back-pressure. After pause() no event is delivered and nothing more is read, from the next row on when a handler
+	// calls it; memory stays at the read that is in progress, and the listener is still read. Nothing is lost.
+	void pause() noexcept;
+	void resume() noexcept;
 
 	std::vector<Descriptor> descriptors() const;
 	Clock::time_point deadline() const; // when poll() has something to do even if no descriptor is ready

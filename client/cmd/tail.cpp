@@ -1,0 +1,227 @@
+// doorbell tail: prints what there is and follows.
+//
+// 1. One loop waits for the subscriber, for a signal and for stdout, in one poll(2).
+// 2. When the reader of stdout is slow, the subscriber is paused at high_output bytes and goes on at low_output. It is
+//    still polled, so that its listener never holds back the server's NOTIFY queue.
+// 3. It ends by a signal, by --count, or when the reader of stdout is gone; each is a success.
+#include "command.hpp"
+#include "format.hpp"
+#include "interrupt.hpp"
+#include "output.hpp"
+#include "summary.hpp"
+
+#include <doorbell/doorbell.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <poll.h>
+#include <utility>
+
+namespace command {
+namespace {
+
+constexpr std::size_t high_output = 1024 * 1024;
+constexpr std::size_t low_output = high_output / 2;
+constexpr std::chrono::seconds patience{1}; // before anything is said about a state that is not live
+
+// Where the streams start: `marks` are those of the named ones, in their order.
+struct Starts {
+	std::vector<doorbell::Start> named;
+	std::vector<doorbell::Mark> marks;
+	doorbell::Start others = doorbell::Start::now();
+};
+
+struct Tail {
+	std::vector<std::string> streams;
+	std::vector<std::string> prefixes;
+	bool all = false;
+	std::string after = "now";
+	std::uint64_t count = UINT64_MAX;
+	Format format = Format::automatic;
+	bool summary = false;
+
+	bool open_ended() const { return all || !prefixes.empty(); }
+	void check() const; // throws CLI::ValidationError
+	Starts starts() const;
+	int run(const doorbell::ConnectOptions &connect) const;
+};
+
+void Tail::check() const
+{
+	if (all && (!streams.empty() || !prefixes.empty()))
+		throw CLI::ValidationError("--all: follows every stream, so it excludes streams and --prefix");
+	if (!all && streams.empty() && prefixes.empty())
+		throw CLI::ValidationError("nothing to follow: give streams, --prefix or --all");
+	if (open_ended() && after != "now" && after != "0")
+		throw CLI::ValidationError("--after: \"" + after +
+								   "\" is a place in named streams; --prefix and --all start at 0 or now");
+	try {
+		starts();
+	} catch (const doorbell::Error &error) {
+		throw CLI::ValidationError(std::string("--after: ") + error.what());
+	}
+}
+
+Starts Tail::starts() const
+{
+	using doorbell::Start;
+	Starts starts;
+	starts.marks.resize(streams.size());
+	if (after == "now" || after == "0") {
+		starts.others = after == "now" ? Start::now() : Start::beginning();
+		starts.named.assign(streams.size(), starts.others);
+		return starts;
+	}
+	if (after.find(',') == std::string::npos && after.find('-') == std::string::npos)
+		starts.marks.assign(streams.size(), doorbell::parse_mark(after));
+	else
+		starts.marks = doorbell::parse_cursor(after, streams.size());
+	for (const doorbell::Mark mark : starts.marks)
+		starts.named.push_back(Start::after(mark));
+	return starts;
+}
+
+class Follower {
+public:
+	Follower(const Tail &tail, const doorbell::ConnectOptions &connect)
+		: starts_(tail.starts()), formatter_(tail.format, tail.streams, starts_.marks, tail.open_ended()),
+		  left_(tail.count), subscriber_(options(connect), handlers())
+	{
+		for (std::size_t i = 0; i < tail.streams.size(); i++)
+			subscriber_.follow(tail.streams[i], starts_.named[i]);
+		for (const std::string &prefix : tail.prefixes)
+			subscriber_.follow_prefix(prefix, starts_.others);
+		if (tail.all)
+			subscriber_.follow_prefix("", starts_.others);
+		formatter_.greet(output_.text());
+	}
+
+	void run()
+	{
+		while (true) {
+			subscriber_.poll(doorbell::milliseconds(0));
+			output_.advance();
+			if (output_.closed() || left_ == 0 || interrupt().is_pending())
+				break;
+			if (output_.waiting() <= low_output)
+				subscriber_.resume();
+			complain();
+			wait();
+		}
+		output_.flush();
+	}
+
+	const Summary &summary() const { return summary_; }
+
+private:
+	static doorbell::SubscriberOptions options(const doorbell::ConnectOptions &connect)
+	{
+		doorbell::SubscriberOptions options;
+		options.connect = connect;
+		return options;
+	}
+
+	doorbell::Handlers handlers()
+	{
+		doorbell::Handlers handlers;
+		handlers.on_event = [this](const doorbell::Event &event) {
+			formatter_.event(output_.text(), event);
+			summary_.event(event);
+			left_--;
+			pause_if_full();
+		};
+		handlers.on_gap = [this](const doorbell::Gap &gap) { formatter_.gap(output_.text(), gap); };
+		handlers.on_reset = [this](const doorbell::Reset &reset) { formatter_.reset(output_.text(), reset); };
+		handlers.on_state = [this](doorbell::State state) { note(state); };
+		return handlers;
+	}
+
+	void pause_if_full()
+	{
+		if (left_ == 0 || output_.waiting() >= high_output)
+			subscriber_.pause();
+	}
+
+	void note(doorbell::State state)
+	{
+		if (state == doorbell::State::live) {
+			summary_.live();
+			if (std::exchange(complained_, false))
+				say("live");
+		}
+		complain_at_ =
+			state == doorbell::State::live ? doorbell::Clock::time_point::max() : doorbell::Clock::now() + patience;
+	}
+
+	// Says, once, that events do not come or come late, and why.
+	void complain()
+	{
+		if (doorbell::Clock::now() < complain_at_)
+			return;
+		complain_at_ = doorbell::Clock::time_point::max();
+		complained_ = true;
+		say((subscriber_.state() == doorbell::State::down ? "not connected, trying again: "
+														  : "rings are not heard, looking every few seconds: ") +
+			(subscriber_.last_error().empty() ? "no answer yet" : subscriber_.last_error()));
+	}
+
+	void wait()
+	{
+		std::vector<pollfd> all = {{interrupt().fd(), POLLIN, 0}};
+		std::vector<doorbell::Descriptor> descriptors = subscriber_.descriptors();
+		descriptors.push_back(output_.descriptor());
+		for (const doorbell::Descriptor descriptor : descriptors)
+			all.push_back({descriptor.fd, descriptor.events, 0});
+		const doorbell::Clock::time_point now = doorbell::Clock::now();
+		const doorbell::Clock::time_point until = std::min(subscriber_.deadline(), complain_at_);
+		const auto left = std::min<doorbell::Clock::duration>(std::max(until, now) - now, std::chrono::minutes(1));
+		const int timeout = static_cast<int>(std::chrono::ceil<doorbell::milliseconds>(left).count());
+		::poll(all.data(), all.size(), timeout);
+	}
+
+	Starts starts_;
+	Formatter formatter_;
+	Output output_;
+	Summary summary_;
+	std::uint64_t left_;
+	doorbell::Clock::time_point complain_at_ = doorbell::Clock::now() + patience;
+	bool complained_ = false;
+	doorbell::Subscriber subscriber_; // last: its handlers use the others
+};
+
+int Tail::run(const doorbell::ConnectOptions &connect) const
+{
+	Follower follower(*this, connect);
+	follower.run();
+	if (summary)
+		std::cerr << follower.summary().text();
+	return succeeded;
+}
+
+} // namespace
+
+void add_tail(CLI::App &app, Command &command)
+{
+	const auto tail = std::make_shared<Tail>();
+	CLI::App *sub = app.add_subcommand("tail", "Print the events of streams as they come, until interrupted");
+	sub->add_option("STREAM", tail->streams, "stream keys");
+	sub->add_option("--prefix", tail->prefixes,
+					"all streams whose key begins with this, also new ones; may be repeated")
+		->option_text("P")
+		->allow_extra_args(false);
+	sub->add_flag("--all", tail->all, "all streams, also new ones");
+	sub->add_option("--after", tail->after,
+					"begin behind a seq, behind a cursor (one mark for each stream), at 0 or now (default: now)")
+		->option_text("N|CURSOR|now");
+	sub->add_option("--count", tail->count, "end after so many events")->check(CLI::PositiveNumber)->option_text("N");
+	sub->add_flag("--summary", tail->summary, "at the end, say how long events took from append to delivery");
+	add_format(*sub, tail->format);
+	sub->callback([tail, &command] {
+		tail->check();
+		command.run = [tail, &command] { return tail->run(command.connect); };
+	});
+}
+
+} // namespace command
