@@ -10,7 +10,8 @@ void check_field(const char *name, std::string_view value)
 {
 	constexpr std::string_view forbidden("\r\n\0", 3);
 	if (value.find_first_of(forbidden) != std::string_view::npos)
-		throw Error(std::string("invalid SSE ") + name + " " + detail::quoted(value) + ": CR, LF and NUL cannot be sent");
+		throw Error(std::string("invalid SSE ") + name + " " + detail::quoted(value) +
+					": CR, LF and NUL cannot be sent");
 }
 
 // One `data:` line per line of `data`. The space after the colon is dropped by the reader, so that a line of ours may
