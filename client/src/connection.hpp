@@ -65,7 +65,7 @@ private:
 	void sent(int accepted);
 	bool flush();
 	void check_deadline();
-	[[noreturn]] void fail(std::string message, std::string_view sqlstate = {});
+	[[noreturn]] void fail(const std::string &message, std::string_view sqlstate = {});
 	milliseconds connect_timeout() const;
 	static void on_notice(void *self, const PGresult *notice);
 
