@@ -1,23 +1,20 @@
 // How long an event takes from its append to its delivery:  latency subscriber 1000 2 'SELECT doorbell.append(…, $1)'
 //
-// 1. A thread appends at a fixed rate, by the statement given, whose $1 is the payload. The rate is open-loop: an
-//    append is due at its time whatever became of the ones before, and its latency counts from then. It has
-//    several connections, because one could not commit more often than the disk flushes.
+// 1. A thread appends at a fixed rate (appender.hpp), by the statement given, whose $1 is the payload.
 // 2. The main thread reads the stream "latency": by the library's Subscriber (`subscriber`), or as one writes it by
 //    hand (`loop`): LISTEN doorbell, and at each notification a SELECT of what has an id above the last one, which
 //    is $1, until there is no more.
-// 3. The payload carries the time when it was due, on the steady clock that both threads share.
+// 3. A latency is from the time when an append was due, which its payload carries, to the delivery.
 // 4. What has not come two seconds after the last commit is lost. The output: p50 and p99 in µs of what came, and how
 //    many were lost.
+#include "appender.hpp"
 #include "connection.hpp"
 
 #include <doorbell/doorbell.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <future>
 #include <poll.h>
 #include <string>
@@ -26,19 +23,8 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using bench::Clock;
 using namespace std::chrono_literals;
-
-constexpr std::size_t appender_connections = 16;
-constexpr int payload_bytes = 200;
-constexpr std::string_view due_key = "\"due\": ";
-
-std::string payload_due(Clock::time_point due)
-{
-	std::string text = "{" + std::string(due_key) + std::to_string(due.time_since_epoch().count()) + ", \"data\": \"";
-	text.resize(payload_bytes - 2, 'x');
-	return text + "\"}";
-}
 
 // Latencies of the events delivered so far.
 class Latencies {
@@ -46,12 +32,7 @@ public:
 	void take(std::string_view payload)
 	{
 		const Clock::time_point now = Clock::now();
-		const std::size_t at = payload.find(due_key);
-		if (at == std::string_view::npos)
-			throw std::runtime_error("an event of somebody else");
-		Clock::rep due = 0;
-		std::from_chars(payload.data() + at + due_key.size(), payload.data() + payload.size(), due);
-		values_.push_back(now.time_since_epoch() - Clock::duration(due));
+		values_.push_back(now - bench::due_of(payload));
 	}
 	std::size_t count() const noexcept { return values_.size(); }
 	void forget() noexcept { values_.clear(); }
@@ -66,83 +47,6 @@ public:
 
 private:
 	std::vector<Clock::duration> values_;
-};
-
-class Appender {
-public:
-	explicit Appender(const char *statement)
-	{
-		for (bench::Connection &connection : connections_) {
-			connection = bench::connect();
-			bench::checked(connection.get(), PQprepare(connection.get(), "append", statement, 1, nullptr));
-		}
-	}
-
-	// Appends `count` events, one each `period`; returns when all of them have committed.
-	void run(std::size_t count, Clock::duration period)
-	{
-		const Clock::time_point start = Clock::now() + period;
-		for (std::size_t sent = 0; sent < count; sent++) {
-			const Clock::time_point due = start + period * static_cast<Clock::rep>(sent);
-			while (Clock::now() < due || idle() == nullptr)
-				wait(idle() == nullptr ? Clock::time_point::max() : due);
-			send(due);
-		}
-		while (busy_count_ > 0)
-			wait(Clock::time_point::max());
-	}
-
-private:
-	bool *idle()
-	{
-		bool *const found = std::find(std::begin(busy_), std::end(busy_), false);
-		return found == std::end(busy_) ? nullptr : found;
-	}
-
-	void send(Clock::time_point due)
-	{
-		bool *const place = idle();
-		PGconn *const connection = connections_[place - busy_].get();
-		const std::string payload = payload_due(due);
-		const char *const values[] = {payload.c_str()};
-		if (PQsendQueryPrepared(connection, "append", 1, values, nullptr, nullptr, 0) == 0)
-			throw std::runtime_error(PQerrorMessage(connection));
-		*place = true;
-		busy_count_++;
-	}
-
-	void wait(Clock::time_point until) // for an answer, or the time
-	{
-		pollfd descriptors[appender_connections];
-		for (std::size_t i = 0; i < appender_connections; i++)
-			descriptors[i] = {busy_[i] ? PQsocket(connections_[i].get()) : -1, POLLIN, 0};
-		timespec left{};
-		left.tv_nsec = static_cast<long>(std::clamp<Clock::duration>(until - Clock::now(), 0ns, 100ms).count());
-		ppoll(descriptors, appender_connections, &left, nullptr);
-		for (std::size_t i = 0; i < appender_connections; i++) {
-			if (descriptors[i].revents != 0)
-				take_answers(i);
-		}
-	}
-
-	void take_answers(std::size_t i)
-	{
-		PGconn *const connection = connections_[i].get();
-		bench::read_input(connection);
-		while (PQisBusy(connection) == 0) {
-			PGresult *const answer = PQgetResult(connection);
-			if (answer == nullptr) {
-				busy_[i] = false;
-				busy_count_--;
-				return;
-			}
-			bench::checked(connection, answer);
-		}
-	}
-
-	bench::Connection connections_[appender_connections];
-	bool busy_[appender_connections] = {};
-	std::size_t busy_count_ = 0;
 };
 
 // The two readers: both are at the present when they are made, and poll() delivers what comes until `timeout`.
@@ -213,11 +117,12 @@ private:
 	std::string last_ = "0";
 };
 
-template <typename Reader> void measure(Reader reader, Latencies &latencies, char **argv)
+template <typename Reader>
+void measure(Reader reader, Latencies &latencies, char **argv)
 {
 	const double rate = std::strtod(argv[2], nullptr);
 	const auto count = static_cast<std::size_t>(rate * std::strtod(argv[3], nullptr));
-	Appender appender(argv[4]);
+	bench::Appender appender(argv[4]);
 	auto appending = std::async(std::launch::async, [&] {
 		appender.run(count, std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(1 / rate)));
 	});
@@ -241,7 +146,8 @@ int main(int argc, char **argv)
 		} else if (argc == 6 && std::string_view(argv[1]) == "loop") {
 			measure(LoopReader(latencies, argv[5]), latencies, argv);
 		} else {
-			std::fputs("usage: latency subscriber RATE SECONDS APPEND | latency loop RATE SECONDS APPEND READ\n", stderr);
+			std::fputs("usage: latency subscriber RATE SECONDS APPEND | latency loop RATE SECONDS APPEND READ\n",
+					   stderr);
 			return 2;
 		}
 	} catch (const std::exception &error) {

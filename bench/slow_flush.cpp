@@ -18,7 +18,8 @@ bool is_wal(int fd)
 	const std::string link = "/proc/self/fd/" + std::to_string(fd);
 	char path[1024];
 	const ssize_t length = readlink(link.c_str(), path, sizeof path);
-	return length > 0 && std::string_view(path, static_cast<std::size_t>(length)).find("/pg_wal/") != std::string_view::npos;
+	return length > 0 &&
+		   std::string_view(path, static_cast<std::size_t>(length)).find("/pg_wal/") != std::string_view::npos;
 }
 
 int slowly(const char *name, int fd)
