@@ -31,6 +31,14 @@ measure_append() # SUITE NAME STREAMS CLIENTS LISTENERS ROUND [SECONDS]
 	record "$1" "$what" "$2" "$4" "$5" "$6" "$rate" heard "$heard"
 }
 
+tidy() # NAME...: before a round
+{
+	local name
+	for name; do
+		query "$name" 'VACUUM ANALYZE'
+	done
+}
+
 # The warm-up writes each page that a suite will write once after the checkpoint, so that no measurement has to log
 # whole pages, as it is between the checkpoints of a server.
 warm_up() # SUITE NAME...

@@ -5,9 +5,9 @@ competitors=(insert counter counter_notify outbox pgq off commit worker)
 
 warm_up append "${competitors[@]}"
 for round in $(seq "$rounds"); do
-	for name in $(rotated "$round" "${competitors[@]}"); do
-		query "$name" 'VACUUM ANALYZE'
-		for streams in 1 1000; do
+	tidy "${competitors[@]}"
+	for streams in 1 1000; do
+		for name in $(rotated "$round" "${competitors[@]}"); do
 			measure_append append "$name" "$streams" 32 "${listening[$name]}" "$round"
 		done
 	done

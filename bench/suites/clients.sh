@@ -5,15 +5,15 @@ declare -A listening=([insert]=0 [pgq]=0 [outbox]=1 [worker]=1)
 
 warm_up clients "${competitors[@]}"
 for round in $(seq "$rounds"); do
-	for name in $(rotated "$round" "${competitors[@]}"); do
-		query "$name" 'VACUUM ANALYZE'
-		for clients in 1 8 64; do
+	tidy "${competitors[@]}"
+	for clients in 1 8 64; do
+		for name in $(rotated "$round" "${competitors[@]}"); do
 			measure_append clients "$name" 1000 "$clients" "${listening[$name]}" "$round"
 		done
-		case $name in
-		worker) measure_append clients worker 1000 32 1 "$round" ;;&
-		worker | pgq) measure_append clients "$name" 1 64 "${listening[$name]}" "$round" ;;
-		esac
+	done
+	measure_append clients worker 1000 32 1 "$round"
+	for name in $(rotated "$round" worker pgq); do
+		measure_append clients "$name" 1 64 "${listening[$name]}" "$round"
 	done
 done
 

@@ -30,8 +30,8 @@ for name in "${competitors[@]}"; do
 	measure_latency "$name" 1000 0 1
 done
 for round in $(seq "$rounds"); do
-	for name in $(rotated "$round" "${competitors[@]}"); do
-		for rate in "${rates[@]}"; do
+	for rate in "${rates[@]}"; do
+		for name in $(rotated "$round" "${competitors[@]}"); do
 			measure_latency "$name" "$rate" "$round" "$seconds"
 		done
 	done

@@ -5,9 +5,9 @@ counts=(0 1 10 100)
 
 warm_up listeners "${competitors[@]}"
 for round in $(seq "$rounds"); do
-	for name in $(rotated "$round" "${competitors[@]}"); do
-		query "$name" 'VACUUM ANALYZE'
-		for count in "${counts[@]}"; do
+	tidy "${competitors[@]}"
+	for count in "${counts[@]}"; do
+		for name in $(rotated "$round" "${competitors[@]}"); do
 			measure_append listeners "$name" 1000 32 "$count" "$round"
 		done
 	done
