@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # run.sh, which reads this, sets what is not set here
 # What the suites that append share. A competitor is a file bench/append/NAME.sql: first what its database is set up
-# with, then, below the line "-- Each transaction:", what a client does. doorbell.sql stands for three competitors, which
-# are named after their ring modes.
+# with, then, below the line "-- Each transaction:", what a client does. doorbell.sql stands for three competitors,
+# which are named after their ring modes.
 
 payload="{\"data\": \"$(printf 'x%.0s' {1..188})\"}" # 200 bytes
 
@@ -27,7 +27,8 @@ measure_append() # SUITE NAME STREAMS CLIENTS LISTENERS ROUND [SECONDS]
 {
 	local what="$3 streams"
 	[ "$3" -ne 1 ] || what='hot stream'
-	load "$5" "$2" --client="$4" --jobs=2 --time="${7:-$seconds}" -D "streams=$3" -D "payload=$payload" --file="append/$2"
+	load "$5" "$2" --client="$4" --jobs=2 --time="${7:-$seconds}" --file="append/$2" \
+		-D "streams=$3" -D "payload=$payload"
 	record "$1" "$what" "$2" "$4" "$5" "$6" "$rate" heard "$heard"
 }
 

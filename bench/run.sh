@@ -26,7 +26,8 @@ programs=build/bench
 for suite in $suites; do
 	[ -f "$top/bench/suites/$suite.sh" ] || { echo "There is no suite $suite in bench/suites." >&2; exit 1; }
 done
-[ "$(stat -f -c %T "$base")" != tmpfs ] || { echo "$base is in memory: set BENCH_DIR to a directory on a disk." >&2; exit 1; }
+[ "$(stat -f -c %T "$base")" != tmpfs ] ||
+	{ echo "$base is in memory: set BENCH_DIR to a directory on a disk." >&2; exit 1; }
 workspace bench "$base"
 give_inputs "$programs"/{listeners,latency,slow_flush.so}
 log=$work/log/bench
@@ -57,11 +58,13 @@ json() # KEY VALUE...: one line of the results; values are written as they are
 
 record() # SUITE LOAD NAME CLIENTS LISTENERS ROUND VALUE [KEY VALUE]...: round 0 is to warm up and is not recorded
 {
-	[ "$6" -eq 0 ] || json suite "\"$1\"" load "\"$2\"" name "\"$3\"" clients "$4" listeners "$5" round "$6" value "$7" "${@:8}"
+	[ "$6" -eq 0 ] || json suite "\"$1\"" load "\"$2\"" name "\"$3\"" clients "$4" listeners "$5" \
+		round "$6" value "$7" "${@:8}"
 	[ ! -t 2 ] || printf '\r%-78s' "$1, $2, $3, $4 clients, $5 listeners: round $6" >&2
 }
 
-compare() # SUITE UNIT GOAL LOAD OURS THEIRS: OURS and THEIRS are "NAME CLIENTS LISTENERS"; unit 1/s or us; goal like ">= 4"
+# OURS and THEIRS are "NAME CLIENTS LISTENERS"; UNIT is 1/s or us; GOAL is like ">= 4", or empty.
+compare() # SUITE UNIT GOAL LOAD OURS THEIRS
 {
 	local ours theirs
 	read -ra ours <<<"$5"
@@ -127,7 +130,8 @@ query postgres "SELECT pg_logical_emit_message(false, 'bench', repeat('x', 10000
 
 {
 	echo "$(postgres --version), $(nproc) cores of $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
-	echo "data on $(df --output=fstype "$base" | tail -n 1), a flush takes $(flush_time) ms$(goal '' ", made $flush ms longer for the WAL");" \
+	echo "data on $(df --output=fstype "$base" | tail -n 1)," \
+		"a flush takes $(flush_time) ms$(goal '' ", made $flush ms longer for the WAL");" \
 		"$rounds rounds of $seconds s; $(date +%F)"
 } >"$work/log/machine"
 

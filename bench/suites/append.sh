@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # run.sh, which reads this, sets what is not set here
-# Appending, 32 clients. Who rings does it for one session that listens; `insert`, `counter`, `pgq` and `off` do not ring.
+# Appending, 32 clients. Who rings does it for one session that listens; the others do not ring.
 declare -A listening=([insert]=0 [counter]=0 [counter_notify]=1 [outbox]=1 [pgq]=0 [off]=0 [commit]=1 [worker]=1)
 competitors=(insert counter counter_notify outbox pgq off commit worker)
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # run.sh, which reads this, sets what is not set here
-# From append to delivery, one stream, by bench/latency.cpp: the library's Subscriber against a loop written by hand, which
-# reads by doorbell.replay, or an outbox.
+# From append to delivery, one stream, by bench/latency.cpp: the library's Subscriber against a loop written by hand,
+# which reads by doorbell.replay, or an outbox.
 competitors=(subscriber_worker loop_worker subscriber_commit loop_commit loop_outbox)
 rates=(100 1000)
 
