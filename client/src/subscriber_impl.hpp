@@ -77,8 +77,9 @@ private:
 	struct Answer {
 		Request request;
 		detail::Result result;
-		int row = 0;								// the next one to be worked on
-		bool waters = true;							// read: the rows about marks come before the events
+		int row = 0;								 // the next one to be worked on
+		bool waters = true;							 // read: the rows about marks come before the events
+		std::set<std::string, std::less<>> unsure{}; // read: streams whose mark's event is not there
 		std::set<std::string, std::less<>> stale{}; // read: streams whose events here are not what follows the mark now
 	};
 
@@ -119,7 +120,7 @@ private:
 	void surveyed(const Answer &answer);
 	void verify(const Survey &row, Mark mark);
 	void read_waters(Answer &answer);
-	void read_event(const Answer &answer);
+	void read_event(Answer &answer);
 	void finish_read(const Answer &answer);
 	void tell_gap(const std::string &stream, Mark asked, std::int64_t low_water);
 	void tell_reset(const std::string &stream, Mark asked, std::int64_t low_water);

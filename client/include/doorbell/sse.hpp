@@ -1,4 +1,5 @@
-// Server-Sent Events to the byte, after the WHATWG rules for `text/event-stream`. Each function adds one frame to `out`.
+// Server-Sent Events to the byte, after the WHATWG rules for `text/event-stream`. Each function adds one frame to
+// `out`.
 //
 // 1. Only an event carries an `id:` line (its cursor). Control frames, comments and retry never do, so none of them
 //    moves a browser's Last-Event-ID.
