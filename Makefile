@@ -41,9 +41,14 @@ endif
 
 # CLIENT=no leaves the client out, for a machine that only wants the extension.
 CLIENT = $(if $(wildcard client/CMakeLists.txt),yes,no)
+PREFIX = /usr/local
 ifeq ($(CLIENT),yes)
 all: client
+install: install-client
 endif
+.PHONY: install-client
+install-client: client
+	DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
 client: build/Makefile
 	+@cmake --build build
 build/Makefile:
@@ -83,7 +88,7 @@ run-lint:
 
 help:
 	@echo "make              build the extension, the library (build/) and the command (build/doorbell)"
-	@echo "make install      install the extension into the PostgreSQL of PG_CONFIG"
+	@echo "make install      install the extension into the PostgreSQL of PG_CONFIG, library and command below PREFIX"
 	@echo "make installcheck regression and isolation tests on a running server that has it installed"
 	@echo "make demo         a real workload and its events, live, on a private server (DEMO_SECONDS=10)"
 	@echo "make test         every test, on private servers (PARTS='regress tap', CONTRACT_SECONDS=20)"
