@@ -40,15 +40,18 @@ list() # DIRECTORY EXTENSION: the tests of test/DIRECTORY into `tests`, in the o
 	[ ${#tests[@]} -gt 0 ]
 }
 
-regress() # PROGRAM DIRECTORY EXTENSION
+regress() # PROGRAM DIRECTORY EXTENSION: without preloading, then with it
 {
-	local status=0 tests
+	local status=0 tests preload
 	list "$2" "$3" || return
-	limited "$pgxs/src/test/$1" --temp-instance="$work/tmp/$2" --bindir="$bindir" --inputdir=test --outputdir=. \
-		--no-locale --encoding=UTF8 --dbname="doorbell_$2" "${tests[@]}" || status=$?
+	for preload in '' pg_doorbell; do
+		echo "shared_preload_libraries = '$preload'" >"$work/tmp/$2.conf"
+		limited "$pgxs/src/test/$1" --temp-instance="$work/tmp/$2$preload" --temp-config="$work/tmp/$2.conf" \
+			--bindir="$bindir" --inputdir=test --outputdir=. --no-locale --encoding=UTF8 --dbname="doorbell_$2" \
+			"${tests[@]}" || { status=$? && cat "$work/in/regression.diffs" >>"$log" 2>&1 || true; }
+	done
 	# PostgreSQL 15 writes "test name ... ok", later versions write TAP.
 	count '^test .* \.\.\. ok|^ok ' '^test .* \.\.\. FAILED|^not ok '
-	[ "$status" -eq 0 ] || cat "$work/in/regression.diffs" >>"$log" 2>&1 || true
 	return "$status"
 }
 
