@@ -3,6 +3,8 @@
 #include "wait.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -127,6 +129,7 @@ void Connection::close() noexcept
 	deadline_ = never;
 	answer_.reset();
 	refusal_.reset();
+	statements_.clear();
 }
 
 void Connection::fail(const std::string &message, std::string_view sqlstate)
@@ -146,25 +149,96 @@ void Connection::on_notice(void *self, const PGresult *notice)
 	}
 }
 
-void Connection::send(const char *sql, const Params &params)
-{
-	creator_.check();
+namespace {
+
+// The parameters as libpq takes them.
+struct Arguments {
+	explicit Arguments(const Params &params) : formats(params.all().size(), 1)
+	{
+		for (const Params::Param &param : params.all()) {
+			types.push_back(param.type);
+			values.push_back(param.bytes ? param.bytes->data() : nullptr);
+			lengths.push_back(param.bytes ? static_cast<int>(param.bytes->size()) : 0);
+		}
+	}
+	int count() const { return static_cast<int>(values.size()); }
+
 	std::vector<Oid> types;
 	std::vector<const char *> values;
 	std::vector<int> lengths;
-	const std::vector<int> formats(params.all().size(), 1);
-	for (const Params::Param &param : params.all()) {
-		types.push_back(param.type);
-		values.push_back(param.bytes ? param.bytes->data() : nullptr);
-		lengths.push_back(param.bytes ? static_cast<int>(param.bytes->size()) : 0);
+	std::vector<int> formats;
+};
+
+std::string statement_name(std::string_view sql) // by FNV-1a
+{
+	std::uint64_t hash = 0xcbf29ce484222325;
+	for (const char c : sql)
+		hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+	char name[32];
+	std::snprintf(name, sizeof name, "doorbell_%016llx", static_cast<unsigned long long>(hash));
+	return name;
+}
+
+} // namespace
+
+void Connection::send(const char *sql, Params params)
+{
+	creator_.check();
+	sql_ = sql;
+	params_ = std::move(params);
+	const auto [statement, is_new] = statements_.emplace(sql_, false);
+	if (is_new || !may_prepare_) {
+		execute_unprepared();
+	} else if (statement->second) {
+		execute();
+	} else {
+		step_ = Step::preparing;
+		const Arguments arguments(params_);
+		sent(PQsendPrepare(conn_.get(), statement_name(sql_).c_str(), sql, arguments.count(), arguments.types.data()));
 	}
-	sent(PQsendQueryParams(conn_.get(), sql, static_cast<int>(values.size()), types.data(), values.data(),
-						   lengths.data(), formats.data(), 1));
+}
+
+void Connection::execute()
+{
+	step_ = Step::prepared;
+	const Arguments arguments(params_);
+	sent(PQsendQueryPrepared(conn_.get(), statement_name(sql_).c_str(), arguments.count(), arguments.values.data(),
+							 arguments.lengths.data(), arguments.formats.data(), 1));
+}
+
+void Connection::execute_unprepared()
+{
+	step_ = Step::plain;
+	const Arguments arguments(params_);
+	sent(PQsendQueryParams(conn_.get(), sql_.data(), arguments.count(), arguments.types.data(), arguments.values.data(),
+						   arguments.lengths.data(), arguments.formats.data(), 1));
+}
+
+// What is in flight has ended. True if that was only a step, and the next one is in flight.
+bool Connection::go_on()
+{
+	if (step_ == Step::plain)
+		return false;
+	if (step_ == Step::preparing && !refusal_) {
+		statements_[sql_] = true;
+		execute();
+		return true;
+	}
+	// No such statement, or one of this name exists: a pooler. A plan that the extension's update made useless.
+	const std::string_view state = refusal_ ? refusal_->sqlstate() : std::string_view();
+	const bool lost = state == "26000" || state == "42P05";
+	if (!lost && state != "0A000")
+		return false;
+	may_prepare_ &= !lost;
+	statements_.erase(sql_);
+	execute_unprepared();
+	return true;
 }
 
 void Connection::send_script(const char *sql)
 {
 	creator_.check();
+	step_ = Step::plain;
 	sent(PQsendQuery(conn_.get(), sql));
 }
 
@@ -232,6 +306,8 @@ void Connection::advance_query()
 	while (status_ == Status::busy && PQisBusy(conn) == 0) {
 		PGresult *next = PQgetResult(conn);
 		if (next == nullptr) {
+			if (go_on())
+				continue;
 			status_ = Status::idle;
 			deadline_ = never;
 			break;

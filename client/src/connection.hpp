@@ -6,7 +6,11 @@
 // 3. Every failure is an Error from advance(). After one from the server alone (a refused query) the connection is idle
 //    again; after any other it is closed, and connect() begins anew: names are resolved again, and the hosts of the
 //    connection string tried again from the first.
-// 4. A forked child that destroys its copy closes its descriptors and says nothing to the server.
+// 4. A statement that is sent again is prepared first, which saves its parsing and planning from then on. Its name is
+// made
+//    of its text, so that behind a pooler it never stands for another one; where prepared statements get lost there,
+//    the connection does without.
+// 5. A forked child that destroys its copy closes its descriptors and says nothing to the server.
 //
 // Owner: one thread. Nothing is printed: notices are dropped, but a server's farewell becomes the reason of a
 // failure.
@@ -20,9 +24,11 @@
 
 #include <libpq-fe.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace doorbell::detail {
 
@@ -43,8 +49,8 @@ public:
 	void connect();
 	void close() noexcept;
 
-	void send(const char *sql, const Params &params); // one statement, when idle
-	void send_script(const char *sql);				  // several statements in one transaction, when idle
+	void send(const char *sql, Params params); // one statement, when idle; the text must live on
+	void send_script(const char *sql);		   // several statements in one transaction, when idle
 	void advance();
 	std::optional<Result> take_result();			 // of the query that is done
 	std::optional<Notification> take_notification(); // of what was read so far
@@ -62,6 +68,9 @@ private:
 
 	void advance_connecting();
 	void advance_query();
+	bool go_on();
+	void execute();
+	void execute_unprepared();
 	void sent(int accepted);
 	bool flush();
 	void check_deadline();
@@ -77,7 +86,14 @@ private:
 	Clock::time_point deadline_ = Clock::time_point::max();
 	std::optional<Result> answer_; // of the query in flight, or not taken yet
 	std::optional<Error> refusal_; // of the query in flight
-	std::string farewell_;		   // the server's last FATAL message
+
+	enum class Step { plain, preparing, prepared }; // what is in flight
+	Step step_ = Step::plain;
+	std::string_view sql_; // of the query in flight, and its parameters
+	Params params_;
+	std::map<std::string_view, bool> statements_; // that were sent: whether they are prepared
+	bool may_prepare_ = true;
+	std::string farewell_; // the server's last FATAL message
 	std::string farewell_state_;
 };
 

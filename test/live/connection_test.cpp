@@ -8,6 +8,7 @@ namespace live {
 namespace {
 
 using doorbell::detail::Connection;
+using doorbell::detail::Params;
 using Status = Connection::Status;
 
 struct ConnectionTest : LiveTest {
@@ -48,6 +49,42 @@ TEST_F(ConnectionTest, L4_sending_reads_nothing_so_the_descriptor_still_tells_of
 	relay.set(Relay::Mode::pass);
 	advance_until(Status::idle);
 	EXPECT_TRUE(connection.take_result());
+}
+
+TEST_F(ConnectionTest, what_is_sent_again_is_prepared_and_sent_as_it_is_where_that_gets_lost)
+{
+	connection.connect();
+	advance_until(Status::idle);
+	const auto ask = [this](std::int64_t addend) {
+		connection.send("SELECT count(*) + $1 FROM pg_prepared_statements", Params().int8(addend));
+		advance_until(Status::idle);
+		return connection.take_result()->int8(0, 0);
+	};
+	EXPECT_EQ(ask(10), 10);
+	EXPECT_EQ(ask(20), 21);
+	EXPECT_EQ(ask(30), 31);
+	connection.send_script("DEALLOCATE ALL"); // as behind a pooler, where the next transaction is another session's
+	advance_until(Status::idle);
+	EXPECT_EQ(ask(40), 40);
+	EXPECT_EQ(ask(50), 50);
+}
+
+TEST_F(ConnectionTest, a_prepared_statement_reports_its_errors_and_can_be_used_again)
+{
+	connection.connect();
+	advance_until(Status::idle);
+	for (const std::int64_t divisor : {1, 2, 0, 3, 0, 4}) {
+		connection.send("SELECT 12 / $1", Params().int8(divisor));
+		if (divisor == 0) {
+			EXPECT_THROW(advance_until(Status::idle), doorbell::Error);
+		} else {
+			advance_until(Status::idle);
+		}
+		EXPECT_EQ(connection.status(), Status::idle);
+		if (const auto result = connection.take_result()) {
+			EXPECT_EQ(result->int8(0, 0), 12 / divisor);
+		}
+	}
 }
 
 TEST_F(ConnectionTest, a_farewell_of_the_server_is_the_reason_of_the_failure)
