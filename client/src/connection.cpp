@@ -176,7 +176,16 @@ void Connection::sent(int accepted)
 		fail(one_line(PQerrorMessage(conn_.get())));
 	status_ = Status::busy;
 	deadline_ = deadline_after(options_.query_timeout);
-	advance_query(); // the first bytes go out now
+	if (!flush())
+		fail(one_line(PQerrorMessage(conn_.get())));
+}
+
+// Sends what can be sent without waiting; false when the connection broke.
+bool Connection::flush()
+{
+	const int unsent = PQflush(conn_.get());
+	wanted_ = unsent == 1 ? POLLIN | POLLOUT : POLLIN;
+	return unsent >= 0;
 }
 
 void Connection::advance()
@@ -217,8 +226,7 @@ void Connection::advance_connecting()
 void Connection::advance_query()
 {
 	PGconn *conn = conn_.get();
-	const int unsent = PQflush(conn);
-	wanted_ = unsent == 1 ? POLLIN | POLLOUT : POLLIN;
+	const bool writable = flush();
 	const bool readable = PQconsumeInput(conn) != 0;
 
 	while (status_ == Status::busy && PQisBusy(conn) == 0) {
@@ -236,7 +244,7 @@ void Connection::advance_query()
 			refusal_.emplace(error_of(result.get()));
 	}
 
-	if (!readable || unsent < 0 || PQstatus(conn) == CONNECTION_BAD) {
+	if (!readable || !writable || PQstatus(conn) == CONNECTION_BAD) {
 		(void) PQisBusy(conn); // has libpq look at what it read, which may be the server's farewell
 		if (refusal_)
 			fail(refusal_->what(), refusal_->sqlstate());

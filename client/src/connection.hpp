@@ -1,7 +1,8 @@
 // One libpq connection that never blocks (but for name resolution) and knows its deadlines.
 //
 // 1. State: closed → connecting → idle ⇄ busy. One query is in flight at a time; its answer is kept until taken.
-// 2. advance() does what can be done without waiting. Between calls, wait for descriptor() or deadline().
+// 2. advance() does what can be done without waiting. Between calls, wait for descriptor() or deadline(). Nothing else
+//    reads: what send() read would wait for a descriptor that is silent by then.
 // 3. Every failure is an Error from advance(). After one from the server alone (a refused query) the connection is idle
 //    again; after any other it is closed, and connect() begins anew: names are resolved again, and the hosts of the
 //    connection string tried again from the first.
@@ -61,6 +62,7 @@ private:
 	void advance_connecting();
 	void advance_query();
 	void sent(int accepted);
+	bool flush();
 	void check_deadline();
 	[[noreturn]] void fail(std::string message, std::string_view sqlstate = {});
 	milliseconds connect_timeout() const;

@@ -10,7 +10,8 @@
 //    and our ring is sent through a second connection, made for this one purpose. A pooler in session mode and a plain
 //    proxy pass this, and only what loses rings fails it.
 // 4. Handlers run in two places, where notifications are taken and where a new state is reported, and never inside a
-//    step: whatever they throw leaves the phase as it is.
+//    step: whatever they throw leaves the phase as it is. What was left undone then, such as rings that libpq holds, is
+//    due at once (unfinished_), because no descriptor may ever tell of it.
 #include <doorbell/backoff.hpp>
 #include <doorbell/error.hpp>
 #include <doorbell/listener.hpp>
@@ -90,6 +91,7 @@ private:
 	std::size_t rings_ = 0; // reported in this poll()
 	State reported_ = State::down;
 	bool state_changed_ = false; // in this poll()
+	bool unfinished_ = false;	 // see 4
 };
 
 std::size_t Listener::Impl::poll(milliseconds timeout)
@@ -118,6 +120,8 @@ std::vector<Descriptor> Listener::Impl::descriptors() const
 
 Clock::time_point Listener::Impl::deadline() const
 {
+	if (unfinished_)
+		return Clock::time_point::min();
 	const Clock::time_point earliest = std::min(until_, connection_.deadline());
 	return ringer_ ? std::min(earliest, ringer_->deadline()) : earliest;
 }
@@ -125,6 +129,7 @@ Clock::time_point Listener::Impl::deadline() const
 // Goes as far as it can without waiting. What a connection fails with ends here; what a handler throws does not.
 void Listener::Impl::advance()
 {
+	unfinished_ = true;
 	bool moved = true;
 	while (moved) {
 		try {
@@ -141,6 +146,7 @@ void Listener::Impl::advance()
 		}
 		report_state();
 	}
+	unfinished_ = false;
 }
 
 void Listener::Impl::read_connections()

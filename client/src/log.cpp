@@ -41,11 +41,10 @@ void Log::Impl::connect()
 {
 	if (connection_.status() == Connection::Status::busy)
 		connection_.close(); // an exception left a query unfinished
-	if (connection_.status() == Connection::Status::idle) {
-		try {
-			connection_.advance(); // notices a connection that died since
-		} catch (const Error &) {
-		}
+	try { // notices a connection that died since; its server's farewell is read before its end
+		while (connection_.status() == Connection::Status::idle && detail::is_ready(connection_.descriptor()))
+			connection_.advance();
+	} catch (const Error &) {
 	}
 	if (connection_.status() == Connection::Status::closed)
 		connection_.connect();
@@ -154,9 +153,12 @@ std::vector<StreamInfo> Log::streams(std::string_view prefix)
 ServerStatus Log::status()
 {
 	// The settings are those of the extension's library, which a session loads with the first function it calls.
-	const bool has_extension =
-		impl_->ask("SELECT pg_catalog.to_regprocedure('doorbell.low_water(text)') IS NOT NULL", {}).boolean(0, 0);
-	if (has_extension)
+	const Result callable = impl_->ask(
+		"SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')"
+		" FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
+		" WHERE n.nspname = 'doorbell' AND p.proname = 'low_water'",
+		{});
+	if (callable.rows() == 1 && callable.boolean(0, 0))
 		low_water("doorbell");
 
 	const Result result = impl_->ask(
@@ -166,7 +168,9 @@ ServerStatus Log::status()
 		" pg_catalog.current_setting('doorbell.ring_table_size', true) IS NOT NULL,"
 		" pg_catalog.pg_is_in_recovery(),"
 		" CASE WHEN pg_catalog.pg_is_in_recovery() THEN 0 ELSE pg_catalog.pg_notification_queue_usage() END,"
-		" coalesce(pg_catalog.has_table_privilege(pg_catalog.to_regclass('doorbell.stats'), 'SELECT'), false)",
+		" (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_table_privilege(c.oid, 'SELECT')"
+		"  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+		"  WHERE n.nspname = 'doorbell' AND c.relname = 'stats')",
 		{});
 	ServerStatus status;
 	status.server_version = result.text(0, 0);
@@ -178,7 +182,7 @@ ServerStatus Log::status()
 	status.standby = result.boolean(0, 4);
 	status.notify_queue_usage = result.float8(0, 5);
 
-	if (has_extension && !status.standby && result.boolean(0, 6)) {
+	if (!status.standby && !result.is_null(0, 6) && result.boolean(0, 6)) {
 		const Result stats = impl_->ask(
 			"SELECT coalesce(last_error, ''), coalesce(oldest_listener_pid, 0)::bigint FROM doorbell.stats", {});
 		status.ringer_error = stats.text(0, 0);

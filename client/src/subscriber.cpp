@@ -1,8 +1,6 @@
-// The loop of Subscriber: connections, what is asked next, waiting. See subscriber_impl.hpp.
+// The loop of Subscriber: connections and waiting. See subscriber_impl.hpp.
 #include "subscriber_impl.hpp"
 
-#include "failpoint.hpp"
-#include "text.hpp"
 #include "wait.hpp"
 
 #include <algorithm>
@@ -11,36 +9,12 @@
 namespace doorbell {
 
 using detail::Connection;
-using detail::Params;
 using Status = Connection::Status;
 
 namespace {
 
-constexpr std::size_t survey_streams = 1'000;
 constexpr int first_limit = 100; // until the size of payloads is known
 constexpr milliseconds first_retry{10};
-
-constexpr const char *discover_sql = "SELECT stream, low_water, high_water FROM doorbell.streams($1)";
-
-// given: the seq asked about, or -1 for "now". At most two events are looked at per stream, and no payload is fetched.
-// High water, which costs more, is asked for where the rest leaves a doubt: nothing lies at or behind the mark.
-constexpr const char *survey_sql =
-	"SELECT u.stream, u.given, u.mark, doorbell.low_water(u.stream),"
-	" CASE WHEN u.mark > 0 AND e.type IS NULL AND NOT e.more THEN doorbell.high_water(u.stream) END,"
-	" e.type, e.appended_at, e.more, pg_catalog.pg_is_in_recovery()"
-	" FROM (SELECT g.stream, g.given,"
-	"  CASE WHEN g.given < 0 THEN doorbell.high_water(g.stream) ELSE g.given END AS mark"
-	"  FROM ROWS FROM (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::bigint[])) AS g(stream, given)"
-	"  OFFSET 0) AS u" // so that high_water is computed once
-	" CROSS JOIN LATERAL (SELECT pg_catalog.max(r.type) FILTER (WHERE r.seq = u.mark) AS type,"
-	"  pg_catalog.max(r.appended_at) FILTER (WHERE r.seq = u.mark) AS appended_at,"
-	"  coalesce(pg_catalog.max(r.seq) > u.mark, false) AS more"
-	"  FROM doorbell.replay(u.stream, greatest(u.mark - 1, 0), 2) AS r) AS e";
-
-// The rows without a type are low waters, of the same snapshot.
-constexpr const char *read_sql =
-	"SELECT stream, seq, type, payload, appended_at FROM doorbell.replay_many($1, $2, $3)"
-	" UNION ALL SELECT s, doorbell.low_water(s), NULL, NULL, NULL FROM pg_catalog.unnest($1) AS s";
 
 // Refusals that waiting does not cure: no such function or schema, no privilege, not supported, a bad argument.
 bool is_lasting(std::string_view sqlstate)
@@ -154,132 +128,6 @@ void Subscriber::Impl::reader_failed(const Error &error)
 		report_state();
 		throw error;
 	}
-}
-
-// See 4 of the model.
-bool Subscriber::Impl::may_ask() const
-{
-	return listener_.state() == State::live || !listener_.last_error().empty() || Clock::now() >= patience_end_;
-}
-
-// Sends the next request, if there is any and its time has come.
-void Subscriber::Impl::ask()
-{
-	if (reader_.status() != Status::idle || request_.kind != Request::Kind::none || !may_ask())
-		return;
-	if (!sweep_.active && follows_anything() && Clock::now() >= sweep_at_) {
-		if (detail::fault(detail::place::history_read))
-			return;
-		sweep_ = {};
-		sweep_.active = true;
-		sweep_.survey = marks_.size() > 0;
-	}
-
-	try {
-		const bool read_first = verified_ && (!sweep_.active || last_was_sweep_);
-		if (ask_survey_of_starts() || (read_first && ask_read()) || ask_for_sweep())
-			return;
-		if (verified_)
-			ask_read();
-	} catch (const Error &error) { // from sending: the connection broke
-		reader_failed(error);
-	}
-}
-
-bool Subscriber::Impl::ask_survey_of_starts()
-{
-	if (starts_.empty())
-		return false;
-	std::vector<std::string> streams;
-	std::vector<std::int64_t> given;
-	for (auto start = starts_.begin(); start != starts_.end() && streams.size() < survey_streams; ++start) {
-		streams.push_back(start->first);
-		given.push_back(start->second.kind() == Start::Kind::now ? -1 : start->second.mark().seq);
-	}
-	send_survey(streams, given);
-	return true;
-}
-
-// The next request of the sweep; false when there is none, and then it is completed.
-bool Subscriber::Impl::ask_for_sweep()
-{
-	if (!sweep_.active)
-		return false;
-	last_was_sweep_ = true;
-	if (sweep_.patterns < patterns_.size()) {
-		Request request;
-		request.kind = Request::Kind::discover;
-		request.prefix = patterns_[sweep_.patterns].prefix;
-		const Params params = Params().text(request.prefix);
-		sweep_.patterns++;
-		send(std::move(request), discover_sql, params);
-		return true;
-	}
-	if (sweep_.survey) {
-		std::vector<std::string> streams;
-		std::vector<std::int64_t> given;
-		for (auto mark = marks_.next(sweep_.surveyed_to); mark != marks_.all().end() && streams.size() < survey_streams;
-			 ++mark) {
-			streams.push_back(mark->first);
-			given.push_back(mark->second.seq);
-		}
-		if (!streams.empty()) {
-			sweep_.surveyed_to = streams.back();
-			send_survey(streams, given);
-			return true;
-		}
-	}
-	sweep_.active = false;
-	sweep_at_ = sweep_.again ? Clock::time_point::min() : detail::deadline_after(options_.sweep_interval);
-	verified_ = true;
-	stats_.sweeps++;
-	return false;
-}
-
-bool Subscriber::Impl::ask_read()
-{
-	Request request;
-	request.kind = Request::Kind::read;
-	request.limit = limit_;
-	const auto seq_of = [this](const std::string &stream) -> std::optional<std::int64_t> {
-		const std::optional<Mark> mark = marks_.at(stream);
-		return mark ? std::optional<std::int64_t>(mark->seq) : std::nullopt;
-	};
-	const std::size_t most = std::min(survey_streams, static_cast<std::size_t>(limit_));
-	request.streams = agenda_.take(most, seq_of, Clock::now());
-	if (request.streams.empty())
-		return false;
-
-	last_was_sweep_ = false;
-	std::vector<std::string_view> keys(request.streams.begin(), request.streams.end());
-	for (const std::string &stream : request.streams)
-		request.after.push_back(*seq_of(stream));
-	const Params params = Params().text_array(keys).int8_array(request.after).int4(limit_);
-	stats_.reads++;
-	send(std::move(request), read_sql, params);
-	return true;
-}
-
-void Subscriber::Impl::send_survey(const std::vector<std::string> &streams, const std::vector<std::int64_t> &given)
-{
-	Request request;
-	request.kind = Request::Kind::survey;
-	const std::vector<std::string_view> keys(streams.begin(), streams.end());
-	send(std::move(request), survey_sql, Params().text_array(keys).int8_array(given));
-}
-
-void Subscriber::Impl::send(Request request, const char *sql, const Params &params)
-{
-	request_ = std::move(request);
-	reader_.send(sql, params);
-}
-
-void Subscriber::Impl::request_sweep()
-{
-	if (sweep_.active)
-		sweep_.again = true;
-	else
-		sweep_at_ = Clock::time_point::min();
 }
 
 State Subscriber::Impl::state() const noexcept

@@ -13,7 +13,8 @@ using detail::Result;
 
 namespace {
 
-constexpr milliseconds longest_deaf{100}; // between two looks at the listener while handlers run
+constexpr milliseconds longest_deaf{10}; // between two looks at the listener while handlers run
+constexpr milliseconds pause{1};		 // of rings that flow
 
 bool begins_with(std::string_view text, std::string_view prefix)
 {
@@ -146,10 +147,8 @@ void Subscriber::Impl::work_through_answer()
 				answer.row++;
 				return;
 			}
-			if (Clock::now() - listened_at_ > longest_deaf) { // its backend must not wait for our handlers
-				listened_at_ = Clock::now();
-				listener_.poll(milliseconds(0));
-			}
+			if (Clock::now() - listened_at_ > longest_deaf)
+				listen_between();
 		}
 		if (answer.request.kind != Request::Kind::read || !std::exchange(answer.low_waters, false))
 			break;
@@ -163,6 +162,18 @@ void Subscriber::Impl::work_through_answer()
 		finish_read(answer);
 	}
 	answer_.reset();
+}
+
+// Hears the listener between two events: a backend that cannot send holds back the NOTIFY queue for everybody. One read
+// takes no more than the socket holds, so while rings flow it goes on, but not for longer than the handlers had.
+void Subscriber::Impl::listen_between()
+{
+	const Clock::time_point begin = Clock::now();
+	const Clock::time_point end = begin + (begin - listened_at_);
+	std::size_t heard = listener_.poll(milliseconds(0));
+	while (heard > 0 && Clock::now() < end)
+		heard = listener_.poll(pause);
+	listened_at_ = Clock::now();
 }
 
 // One stream of a pattern.

@@ -94,6 +94,10 @@ private:
 	void step();
 	void advance_reader();
 	void reader_failed(const Error &error);
+	void report_state();
+	bool follows_anything() const { return marks_.size() > 0 || !starts_.empty() || !patterns_.empty(); }
+
+	// Requests (subscriber_requests.cpp)
 	bool may_ask() const;
 	void ask();
 	bool ask_survey_of_starts();
@@ -102,14 +106,13 @@ private:
 	void send(Request request, const char *sql, const detail::Params &params);
 	void send_survey(const std::vector<std::string> &streams, const std::vector<std::int64_t> &given);
 	void request_sweep();
-	void report_state();
-	bool follows_anything() const { return marks_.size() > 0 || !starts_.empty() || !patterns_.empty(); }
 
 	// Rings and answers (subscriber_answers.cpp)
 	void on_ring(const Pointer &pointer);
 	const Pattern *pattern_of(std::string_view stream) const;
 	void forget(std::string_view stream);
 	void work_through_answer();
+	void listen_between();
 	void discovered(const Answer &answer);
 	void surveyed(const Answer &answer);
 	void verify(const Survey &row, Mark mark);

@@ -37,12 +37,7 @@ public:
 	// Polls until `reached`; fails the test when that takes too long.
 	void until(const std::string &what, const std::function<bool()> &reached)
 	{
-		const auto deadline = doorbell::Clock::now() + patience;
-		while (!reached()) {
-			if (doorbell::Clock::now() > deadline)
-				throw std::runtime_error("waited in vain for " + what + "; last error: " + subscriber.last_error());
-			subscriber.poll(doorbell::milliseconds(20));
-		}
+		poll_until(subscriber, what, reached);
 	}
 
 	void until_live()
@@ -126,10 +121,18 @@ public:
 	Fault &operator=(const Fault &) = delete;
 };
 
+inline std::string literal(const std::string &text)
+{
+	std::string out = "'";
+	for (const char c : text)
+		out += c == '\'' ? std::string("''") : std::string(1, c);
+	return out + "'";
+}
+
 struct LiveTest : testing::Test {
 	std::string append(const std::string &stream, const std::string &payload = "{}")
 	{
-		return sql("SELECT doorbell.append('" + stream + "', 't', '" + payload + "')");
+		return sql("SELECT doorbell.append(" + literal(stream) + ", 't', " + literal(payload) + ")");
 	}
 
 	Database database;

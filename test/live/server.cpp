@@ -97,6 +97,12 @@ int free_port()
 
 } // namespace
 
+bool rings_by_worker()
+{
+	const char *mode = std::getenv("RING_MODE");
+	return mode != nullptr && std::string(mode) == "worker";
+}
+
 Server::Server() : folder_(new_folder()), port_(free_port())
 {
 	run({bindir() + "/initdb", "-D", folder_ + "/data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-N"},
@@ -146,6 +152,8 @@ void Server::start(const std::vector<std::string> &settings)
 									 "full_page_writes=off",
 									 "-c",
 									 "autovacuum=off"};
+	if (rings_by_worker())
+		command.insert(command.end(), {"-c", "shared_preload_libraries=pg_doorbell"});
 	for (const std::string &setting : settings) {
 		command.push_back("-c");
 		command.push_back(setting);

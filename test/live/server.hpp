@@ -6,6 +6,8 @@
 //    child of the test process and dies with it. Started by root, it runs as the user postgres.
 // 3. The tests share one primary (`primary()`); each has a database of its own, so that no ring of another reaches it.
 //    It is not durable (fsync off): nothing here pulls the plug of the machine.
+// 4. With RING_MODE=worker in the environment, servers preload the extension, so that the ringer rings instead of the
+//    committing session. All tests run in both modes.
 #pragma once
 
 #include <libpq-fe.h>
@@ -16,6 +18,8 @@
 #include <vector>
 
 namespace live {
+
+bool rings_by_worker();
 
 class Server {
 public:

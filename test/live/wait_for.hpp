@@ -21,4 +21,16 @@ template <typename Reached> void wait_for(const std::string &what, Reached reach
 	}
 }
 
+// The same for a Listener or Subscriber, which works meanwhile.
+template <typename Polled, typename Reached>
+void poll_until(Polled &polled, const std::string &what, Reached reached)
+{
+	const auto deadline = std::chrono::steady_clock::now() + patience;
+	while (!reached()) {
+		if (std::chrono::steady_clock::now() > deadline)
+			throw std::runtime_error("waited in vain for " + what + "; last error: " + polled.last_error());
+		polled.poll(std::chrono::milliseconds(20));
+	}
+}
+
 } // namespace live

@@ -40,7 +40,7 @@ else
 	version=$("$PG_CONFIG" --version | sed -E 's/[^0-9]*([0-9]+).*/\1/')
 	bindir=$("$PG_CONFIG" --bindir)
 	need postgresql-VERSION has "$bindir/postgres" "$bindir/pgbench"
-	need postgresql-server-dev-VERSION test -f "$("$PG_CONFIG" --pgxs)"
+	need postgresql-server-dev-VERSION test -f "$("$PG_CONFIG" --includedir-server)/postgres.h" # client packages hold PGXS
 fi
 need g++ has g++
 need cmake has cmake

@@ -112,9 +112,12 @@ run_unit()
 	gtest unit_tests
 }
 
-run_live()
+run_live() # once for each way of ringing
 {
-	gtest live_tests
+	local status=0
+	RING_MODE=commit gtest live_tests || status=$?
+	RING_MODE=worker gtest live_tests || status=$?
+	return "$status"
 }
 
 run_contract()
@@ -123,7 +126,7 @@ run_contract()
 }
 
 workspace test
-give_inputs test expected pg_doorbell.so "$BUILD"/{unit_tests,live_tests,contract_test,doorbell}
+give_inputs test expected pg_doorbell.so "$BUILD"/{unit_tests,live_tests,contract_test,doorbell,follow}
 
 passed=0
 failed=0

@@ -37,8 +37,8 @@ TEST(Time, agrees_with_the_c_library)
 
 TEST(Envelope, has_its_fields_in_order)
 {
-	EXPECT_EQ(doorbell::format_envelope({"repo:foo", 42, "push", "{\"a\": 1}", 1}),
-			  "{\"stream\":\"repo:foo\",\"seq\":42,\"type\":\"push\",\"appended_at\":\"1970-01-01T00:00:00.000001Z\","
+	EXPECT_EQ(doorbell::format_envelope({"repo:foo", 42, "push", "{\"a\": 1}", 1'767'225'600'000'042}),
+			  "{\"stream\":\"repo:foo\",\"seq\":42,\"type\":\"push\",\"appended_at\":\"2026-01-01T00:00:00.000042Z\","
 			  "\"payload\":{\"a\": 1}}");
 }
 
