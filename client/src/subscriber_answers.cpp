@@ -138,8 +138,8 @@ void Subscriber::Impl::work_through_answer()
 				surveyed(answer);
 				break;
 			default:
-				if (answer.low_waters)
-					read_low_water(answer);
+				if (answer.waters)
+					read_waters(answer);
 				else
 					read_event(answer);
 			}
@@ -150,7 +150,7 @@ void Subscriber::Impl::work_through_answer()
 			if (Clock::now() - listened_at_ > longest_deaf)
 				listen_between();
 		}
-		if (answer.request.kind != Request::Kind::read || !std::exchange(answer.low_waters, false))
+		if (answer.request.kind != Request::Kind::read || !std::exchange(answer.waters, false))
 			break;
 		answer.row = 0;
 	}
@@ -251,16 +251,10 @@ void Subscriber::Impl::verify(const Survey &row, Mark mark)
 	const bool lost = !is_there && mark.seq > row.low_water && (row.is_beyond ? !row.standby : mark.check != 0);
 
 	if (row.low_water > mark.seq) {
-		move(row.stream, {row.low_water, 0}, [&] {
-			if (handlers_.on_gap)
-				handlers_.on_gap({row.stream, mark.seq, row.low_water});
-		});
+		tell_gap(row.stream, mark, row.low_water);
 		agenda_.want(row.stream);
 	} else if (other_event || lost) {
-		move(row.stream, {row.low_water, 0}, [&] {
-			if (handlers_.on_reset)
-				handlers_.on_reset({row.stream, mark, row.low_water});
-		});
+		tell_reset(row.stream, mark, row.low_water);
 		agenda_.want(row.stream);
 	} else {
 		move(row.stream, {mark.seq, is_there ? row.check : mark.check}, [] {});
@@ -296,24 +290,49 @@ template <typename Tell> void Subscriber::Impl::move(const std::string &stream, 
 	}
 }
 
-void Subscriber::Impl::read_low_water(const Answer &answer)
+void Subscriber::Impl::tell_gap(const std::string &stream, Mark asked, std::int64_t low_water)
 {
-	if (!answer.result.is_null(answer.row, 2))
-		return;
-	const std::string stream(answer.result.text(answer.row, 0));
-	const std::int64_t low_water = answer.result.int8(answer.row, 1);
-	const std::optional<Mark> mark = marks_.at(stream);
-	if (!mark || low_water <= mark->seq)
-		return;
 	move(stream, {low_water, 0}, [&] {
 		if (handlers_.on_gap)
-			handlers_.on_gap({stream, mark->seq, low_water});
+			handlers_.on_gap({stream, asked.seq, low_water});
 	});
+}
+
+void Subscriber::Impl::tell_reset(const std::string &stream, Mark asked, std::int64_t low_water)
+{
+	move(stream, {low_water, 0}, [&] {
+		if (handlers_.on_reset)
+			handlers_.on_reset({stream, asked, low_water});
+	});
+}
+
+// Gap and reset, from a read.
+void Subscriber::Impl::read_waters(Answer &answer)
+{
+	const Result &result = answer.result;
+	const int row = answer.row;
+	if (result.is_null(row, 5))
+		return;
+	const std::string stream(result.text(row, 0));
+	const std::int64_t low_water = result.int8(row, 1);
+	const std::optional<Mark> mark = marks_.at(stream);
+	if (!mark)
+		return;
+	const bool verifiable = mark->seq == result.int8(row, 5) && mark->check != 0 && !result.is_null(row, 2);
+
+	if (low_water > mark->seq) {
+		tell_gap(stream, *mark, low_water);
+	} else if (verifiable && check_of(stream, mark->seq, result.text(row, 2), result.time(row, 4)) != mark->check) {
+		tell_reset(stream, *mark, low_water);
+		answer.stale.insert(stream);
+		if (marks_.at(stream))
+			agenda_.want(stream);
+	}
 }
 
 void Subscriber::Impl::read_event(const Answer &answer)
 {
-	if (answer.result.is_null(answer.row, 2))
+	if (!answer.result.is_null(answer.row, 5) || answer.stale.count(answer.result.text(answer.row, 0)) > 0)
 		return;
 	detail::read_entry(answer.result, answer.row, event_);
 	const std::optional<Mark> before = marks_.at(event_.stream);

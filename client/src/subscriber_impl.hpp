@@ -6,7 +6,8 @@
 //    - discover: streams(prefix) of one pattern; finds streams that nobody followed yet;
 //    - survey: for up to survey_streams streams, in one snapshot: low water, what lies at the mark, whether there is
 //      more behind it. It settles starts, verifies marks (gap, reset) and finds what lost rings would have told;
-//    - read: events of streams that are due (agenda_), with their low waters, in one snapshot.
+//    - read: events of streams that are due (agenda_), with their low waters and what lies at their marks, in one
+//      snapshot: so events of another history are never taken for what follows the mark.
 // 3. A sweep is: discover each pattern, then survey all marks in key order, portion by portion. It takes turns with
 //    reads, but after a reconnect of the reader no event is read before the first sweep is through: the server may have
 //    another history now.
@@ -77,7 +78,8 @@ private:
 		Request request;
 		detail::Result result;
 		int row = 0;			 // the next one to be worked on
-		bool low_waters = true; // read: those rows come before the events
+		bool waters = true;		 // read: the rows about marks come before the events
+		std::set<std::string, std::less<>> stale{}; // read: streams whose events here are not what follows the mark now
 	};
 
 	struct Sweep {
@@ -116,9 +118,11 @@ private:
 	void discovered(const Answer &answer);
 	void surveyed(const Answer &answer);
 	void verify(const Survey &row, Mark mark);
-	void read_low_water(const Answer &answer);
+	void read_waters(Answer &answer);
 	void read_event(const Answer &answer);
 	void finish_read(const Answer &answer);
+	void tell_gap(const std::string &stream, Mark asked, std::int64_t low_water);
+	void tell_reset(const std::string &stream, Mark asked, std::int64_t low_water);
 	template <typename Tell> void move(const std::string &stream, Mark mark, Tell tell);
 
 	detail::Creator creator_;

@@ -33,10 +33,13 @@ constexpr const char *survey_sql =
 	"  coalesce(pg_catalog.max(r.seq) > u.mark, false) AS more"
 	"  FROM doorbell.replay(u.stream, greatest(u.mark - 1, 0), 2) AS r) AS e";
 
-// The rows without a type are low waters, of the same snapshot.
+// The rows with a mark are no events: low water, and type and time of the event at the mark, all of the same snapshot.
 constexpr const char *read_sql =
-	"SELECT stream, seq, type, payload, appended_at FROM doorbell.replay_many($1, $2, $3)"
-	" UNION ALL SELECT s, doorbell.low_water(s), NULL, NULL, NULL FROM pg_catalog.unnest($1) AS s";
+	"SELECT stream, seq, type, payload, appended_at, NULL::bigint FROM doorbell.replay_many($1, $2, $3)"
+	" UNION ALL SELECT g.stream, doorbell.low_water(g.stream), e.type, NULL, e.appended_at, g.mark"
+	" FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS g(stream, mark)"
+	" LEFT JOIN LATERAL (SELECT r.type, r.appended_at FROM doorbell.replay(g.stream, greatest(g.mark - 1, 0), 1) AS r"
+	"  WHERE r.seq = g.mark) AS e ON true";
 
 } // namespace
 

@@ -231,6 +231,20 @@ TEST_F(HistoryTest, C6_no_event_of_another_history_is_delivered_before_the_reset
 	EXPECT_EQ(follower.seqs("s"), (Seqs{1, 2, 3, 1, 2, 3, 4, 5, 6}));
 }
 
+TEST_F(HistoryTest, C6_nor_on_a_connection_that_lives_through_the_change)
+{
+	append_to("s", 3);
+	Follower follower(database);
+	follower.subscriber.follow("s", Start::beginning());
+	follower.until_events(3);
+	sql("BEGIN; DROP EXTENSION pg_doorbell; CREATE EXTENSION pg_doorbell; COMMIT");
+	append_to("s", 6); // one ring, and no sweep in this test
+	follower.until_events(9);
+	EXPECT_EQ(follower.resets.size(), 1u);
+	EXPECT_EQ(follower.seqs("s"), (Seqs{1, 2, 3, 1, 2, 3, 4, 5, 6}));
+	EXPECT_EQ(follower.subscriber.stats().reader_connects, 1u);
+}
+
 // A handler that throws the first two times, and polling through that.
 class Thrower {
 public:

@@ -202,7 +202,7 @@ TEST_F(ListenerTest, L10_handlers_with_much_to_do_do_not_hold_back_the_notify_qu
 	follower.subscriber.follow("s", Start::beginning());
 	follower.until_events(events);
 	follower.until("an empty queue", [&] { return queue_usage() == 0; });
-	EXPECT_EQ(follower.subscriber.stats().rings, 2'000u * events);
+	EXPECT_GE(follower.subscriber.stats().rings, 2'000u * events) << "none is lost";
 
 	Session deaf(database.dsn());
 	deaf("LISTEN doorbell");

@@ -73,7 +73,9 @@ TEST_F(ReplicaTest, C3_a_reader_that_moves_to_a_replica_which_lags_waits_for_it_
 	doorbell::SubscriberOptions options = options_for(database);
 	options.connect.dsn = on_standby("reader");
 	Follower follower(options);
-	const doorbell::Mark mark{2, doorbell::check_of("s", 2, "t", 7)}; // of a primary
+	doorbell::ConnectOptions on_primary;
+	on_primary.dsn = database.dsn();
+	const doorbell::Mark mark = doorbell::mark_of(doorbell::Log(on_primary).replay("s", 1).at(0));
 	follower.subscriber.follow("s", Start::after(mark));
 	follower.until("a start", [&] { return follower.subscriber.mark("s").has_value(); });
 	EXPECT_EQ(follower.subscriber.mark("s"), mark);
@@ -146,7 +148,7 @@ TEST_F(FailoverTest, C6_to_a_standby_that_lacks_events_is_a_reset_of_their_strea
 	append("lost"); // never gets there
 	follower.until_events(3);
 	primary().stop(SIGQUIT);
-	standby.start({"wal_retrieve_retry_interval=10ms"}); // between its calls for the primary, where promotion waits too
+	standby.start();
 	standby.await();
 	fail_over();
 	append("lost", "{\"other\": true}");

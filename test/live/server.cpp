@@ -149,6 +149,8 @@ void Server::start(const std::vector<std::string> &settings)
 									 "127.0.0.1",
 									 "-F",
 									 "-c",
+									 "wal_retrieve_retry_interval=10ms", // a promotion may wait for it
+									 "-c",
 									 "full_page_writes=off",
 									 "-c",
 									 "autovacuum=off"};

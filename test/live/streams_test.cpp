@@ -109,6 +109,7 @@ TEST_F(StreamsTest, L3_new_streams_of_a_prefix_are_found_by_the_sweep_when_their
 	Follower follower(options);
 	follower.subscriber.follow_prefix("p:", Start::now());
 	follower.until_live();
+	const std::uint64_t rings = follower.subscriber.stats().rings; // one for what is old may come that late
 	{
 		const Fault fault([](std::string_view at) { return at == place::ring; });
 		append("p:new");
@@ -117,7 +118,7 @@ TEST_F(StreamsTest, L3_new_streams_of_a_prefix_are_found_by_the_sweep_when_their
 	}
 	EXPECT_EQ(follower.seqs("p:new"), one_to(2));
 	EXPECT_EQ(follower.seqs("p:old"), Seqs());
-	EXPECT_EQ(follower.subscriber.stats().rings, 0u);
+	EXPECT_EQ(follower.subscriber.stats().rings, rings);
 }
 
 TEST_F(StreamsTest, a_stream_that_is_also_followed_by_name_keeps_its_own_start)
