@@ -8,7 +8,8 @@
 //    connection string tried again from the first.
 // 4. A forked child that destroys its copy closes its descriptors and says nothing to the server.
 //
-// Owner: one thread. Nothing is printed: notices are dropped, but a server's farewell becomes the reason of the failure.
+// Owner: one thread. Nothing is printed: notices are dropped, but a server's farewell becomes the reason of the
+// failure.
 #pragma once
 
 #include "params.hpp"
@@ -45,12 +46,12 @@ public:
 	void send(const char *sql, const Params &params); // one statement, when idle
 	void send_script(const char *sql);				  // several statements in one transaction, when idle
 	void advance();
-	std::optional<Result> take_result();			// of the query that is done
+	std::optional<Result> take_result();			 // of the query that is done
 	std::optional<Notification> take_notification(); // of what was read so far
 
 	Status status() const noexcept { return status_; }
 	bool is_open() const noexcept { return status_ == Status::idle || status_ == Status::busy; }
-	Descriptor descriptor() const;			   // not when closed
+	Descriptor descriptor() const; // not when closed
 	Clock::time_point deadline() const noexcept { return deadline_; }
 	int backend_pid() const { return PQbackendPID(conn_.get()); } // as the peer told it: a pooler may make one up
 

@@ -45,10 +45,10 @@ std::string format_time(std::int64_t microseconds)
 	const std::int64_t seconds = rest / per_second;
 
 	char text[80];
-	const int length = std::snprintf(text, sizeof text, "%04lld-%02u-%02uT%02d:%02d:%02d.%06dZ",
-									 static_cast<long long>(date.year), date.month, date.day,
-									 static_cast<int>(seconds / 3600), static_cast<int>(seconds / 60 % 60),
-									 static_cast<int>(seconds % 60), static_cast<int>(rest % per_second));
+	const int length =
+		std::snprintf(text, sizeof text, "%04lld-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<long long>(date.year),
+					  date.month, date.day, static_cast<int>(seconds / 3600), static_cast<int>(seconds / 60 % 60),
+					  static_cast<int>(seconds % 60), static_cast<int>(rest % per_second));
 	return std::string(text, static_cast<std::size_t>(length));
 }
 

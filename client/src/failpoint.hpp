@@ -1,4 +1,5 @@
-// Faults that tests put where no test could hit by timing. A null check in every build, and nothing else without a test.
+// Faults that tests put where no test could hit by timing. A null check in every build, and nothing else without a
+// test.
 #pragma once
 
 #include <functional>
@@ -9,7 +10,7 @@ namespace doorbell::detail {
 namespace place {
 inline constexpr std::string_view history_read = "history_read"; // LISTEN is confirmed, the sweep is about to be sent
 inline constexpr std::string_view ring = "ring";				 // a ring was received; true: it gets lost
-inline constexpr std::string_view self_ring = "self_ring";		 // the listener's own ring was heard; true: it gets lost
+inline constexpr std::string_view self_ring = "self_ring"; // the listener's own ring was heard; true: it gets lost
 } // namespace place
 
 // Called with the place that is reached; true makes the fault happen. Set it before, clear it after using the library.

@@ -41,7 +41,7 @@ void Log::Impl::connect()
 {
 	if (connection_.status() == Connection::Status::busy)
 		connection_.close(); // an exception left a query unfinished
-	try { // notices a connection that died since; its server's farewell is read before its end
+	try {					 // notices a connection that died since; its server's farewell is read before its end
 		while (connection_.status() == Connection::Status::idle && detail::is_ready(connection_.descriptor()))
 			connection_.advance();
 	} catch (const Error &) {

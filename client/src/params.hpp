@@ -20,7 +20,7 @@ public:
 	Params &int8_array(const std::vector<std::int64_t> &values);
 
 	struct Param {
-		unsigned type; // oid
+		unsigned type;					  // oid
 		std::optional<std::string> bytes; // nothing: NULL
 	};
 

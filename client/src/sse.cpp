@@ -10,7 +10,8 @@ void check_field(const char *name, std::string_view value)
 {
 	constexpr std::string_view forbidden("\r\n\0", 3);
 	if (value.find_first_of(forbidden) != std::string_view::npos)
-		throw Error(std::string("invalid SSE ") + name + " " + detail::quoted(value) + ": CR, LF and NUL cannot be sent");
+		throw Error(std::string("invalid SSE ") + name + " " + detail::quoted(value) +
+					": CR, LF and NUL cannot be sent");
 }
 
 // One `data:` line per line of `data`. The space after the colon is dropped by the reader, so that a line of ours may
@@ -52,9 +53,11 @@ void append_event(std::string &out, std::string_view id, std::string_view type, 
 {
 	check_field("id", id);
 	check_field("event", type);
-	out += "id: ";
-	out += id;
-	out += '\n';
+	if (!id.empty()) {
+		out += "id: ";
+		out += id;
+		out += '\n';
+	}
 	if (!type.empty() && type != "message") {
 		out += "event: ";
 		out += type;

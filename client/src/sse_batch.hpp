@@ -2,7 +2,8 @@
 //
 // 1. A connection's form decides how an event looks. Each form is encoded when the first connection asks for it, the
 //    whole run into one text; connections share that text and take a part of it, from one event's end to another's.
-// 2. Connections that follow one stream share the `id:` lines too. For the others the id is a cursor of their own, which
+// 2. Connections that follow one stream share the `id:` lines too. For the others the id is a cursor of their own,
+// which
 //    they put before the shared rest of each frame.
 #pragma once
 

@@ -1,6 +1,9 @@
 // The loop of Streamer: what comes in and what is broadcast. See streamer_impl.hpp.
 #include "streamer_impl.hpp"
 
+#include <doorbell/pointer.hpp>
+#include <doorbell/sse.hpp>
+
 #include "text.hpp"
 #include "wait.hpp"
 
@@ -10,6 +13,7 @@
 #include <sys/epoll.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace doorbell {
 
@@ -22,7 +26,8 @@ static void check_key(std::string_view stream)
 
 Streamer::Impl::Impl(StreamerOptions options)
 	: options_(std::move(options)), epoll_(::epoll_create1(EPOLL_CLOEXEC)), reader_(options_.subscriber.connect),
-	  backoff_(options_.subscriber.retry.first, options_.subscriber.retry.limit)
+	  backoff_(options_.subscriber.retry.first, options_.subscriber.retry.limit),
+	  limit_(std::min(detail::first_limit, options_.subscriber.batch))
 {
 	if (epoll_ < 0)
 		throw Error("could not make an epoll descriptor: " + std::generic_category().message(errno));
@@ -120,8 +125,11 @@ Handlers Streamer::Impl::handlers()
 			if (event.stream.compare(0, prefix.size(), prefix) != 0)
 				continue;
 			for (Client *client : clients)
-				if (!client->undiscovered)
-					follow(*client, event.stream, Start::after({event.seq - 1, 0}), false);
+				follow_found(*client, event.stream,
+							 client->request.prefix_start.kind() == Start::Kind::beginning
+								 ? Start::beginning()
+								 : Start::after({event.seq - 1, 0}),
+							 Mark{event.seq - 1, 0});
 		}
 		const auto hub = hubs_.find(event.stream);
 		if (hub == hubs_.end())
@@ -189,8 +197,8 @@ void Streamer::Impl::admit(int fd, SseRequest request)
 	push(client, std::move(greeting));
 
 	for (std::size_t i = 0; i < client.request.streams.size(); i++)
-		follow(client, client.request.streams[i],
-			   client.request.starts.empty() ? Start::now() : client.request.starts[i], true);
+		follow_named(client, client.request.streams[i],
+					 client.request.starts.empty() ? Start::now() : client.request.starts[i]);
 	for (const std::string &prefix : client.request.prefixes) {
 		const bool is_new = prefixes_.find(prefix) == prefixes_.end();
 		prefixes_[prefix].insert(&client);
@@ -198,50 +206,67 @@ void Streamer::Impl::admit(int fd, SseRequest request)
 			subscriber_->follow_prefix(prefix, Start::now());
 	}
 	if (!client.request.prefixes.empty() && client.request.prefix_start.kind() == Start::Kind::beginning) {
-		client.undiscovered = true;
+		client.undiscovered = client.request.prefixes;
 		undiscovered_.insert(&client);
 	}
 	set_timer(client, due(client));
 }
 
-// Adds a subscription, unless the client has one of this stream.
-void Streamer::Impl::follow(Client &client, std::string_view stream, Start start, bool is_named)
+Streamer::Impl::Subscription &Streamer::Impl::subscribe(Client &client, Hub &hub, Start start)
 {
-	using SubscriptionState = Subscription::State;
-	auto found = hubs_.find(stream);
-	if (found != hubs_.end()) {
-		for (const auto &subscription : client.subscriptions)
-			if (subscription->hub == &found->second)
-				return;
-	} else {
-		found = hubs_.emplace(std::string(stream), Hub{}).first;
-		found->second.stream = stream;
-		if (const std::optional<Mark> mark = subscriber_->mark(stream); mark && !is_named) {
-			found->second.mark = start.mark(); // the event that made us follow it is the next one
-		} else {
-			subscriber_->follow(stream, Start::now());
-			unsettled_.insert(&found->second);
-		}
-	}
-	Hub &hub = found->second;
 	client.subscriptions.push_back(std::make_unique<Subscription>(Subscription{&client, &hub, start.mark(), start}));
 	Subscription &subscription = *client.subscriptions.back();
 	hub.subscriptions.insert(&subscription);
-	if (is_named) {
-		subscription.counted = true;
-		client.unstarted++;
+	if (!client.request.prefixes.empty())
+		client.hubs.insert(&hub);
+	return subscription;
+}
+
+// Adds a subscription of a stream that the request names.
+void Streamer::Impl::follow_named(Client &client, std::string_view stream, Start start)
+{
+	auto found = hubs_.find(stream);
+	if (found == hubs_.end())
+		found = hubs_.emplace(std::string(stream), Hub{}).first;
+	Hub &hub = found->second;
+	hub.stream = stream;
+	if (!std::exchange(hub.named, true)) {
+		// A stream that is followed by a prefix goes on from where it is.
+		const std::optional<Mark> mark = subscriber_->mark(stream);
+		subscriber_->follow(stream, mark ? Start::after(*mark) : Start::now());
+		if (!hub.mark && mark)
+			hub.mark = mark;
+		if (!hub.mark)
+			unsettled_.insert(&hub);
 	}
-	if (!is_named) {
-		const bool up_to_date = hub.mark && subscription.mark.seq >= hub.mark->seq;
-		started(subscription, subscription.mark, up_to_date ? SubscriptionState::live : SubscriptionState::behind);
-	} else if (start.kind() == Start::Kind::now) {
-		if (hub.mark)
-			started(subscription, *hub.mark, SubscriptionState::live);
-	} else if (hub.mark && start.kind() == Start::Kind::after && start.mark() == *hub.mark && start.mark().check != 0) {
-		started(subscription, *hub.mark, SubscriptionState::live);
-	} else {
+
+	Subscription &subscription = subscribe(client, hub, start);
+	subscription.counted = true;
+	client.unstarted++;
+	const Mark asked = start.mark();
+	if (hub.mark && (start.kind() == Start::Kind::now || (asked.check != 0 && asked == *hub.mark)))
+		started(subscription, *hub.mark, Subscription::State::live);
+	else if (start.kind() != Start::Kind::now)
 		starting_.insert(&subscription);
+}
+
+// Adds a subscription of a stream that belongs to a prefix, unless the client has one. `live`: the Subscriber's mark.
+void Streamer::Impl::follow_found(Client &client, std::string_view stream, Start start, std::optional<Mark> live)
+{
+	auto found = hubs_.find(stream);
+	if (found != hubs_.end() && client.hubs.count(&found->second) > 0)
+		return;
+	if (found == hubs_.end()) {
+		found = hubs_.emplace(std::string(stream), Hub{}).first;
+		found->second.stream = stream;
+		found->second.mark = live;
+		if (!live)
+			unsettled_.insert(&found->second); // until the Subscriber has discovered it
 	}
+	Hub &hub = found->second;
+	Subscription &subscription = subscribe(client, hub, start);
+	const bool up_to_date = start.kind() == Start::Kind::after && hub.mark && start.mark().seq >= hub.mark->seq;
+	started(subscription, start.mark(), up_to_date ? Subscription::State::live : Subscription::State::behind);
 }
 
 void Streamer::Impl::settle_hubs()
@@ -257,8 +282,7 @@ void Streamer::Impl::settle_hubs()
 		hub.mark = hub.batch.empty() ? *mark : Mark{hub.batch.mark(0).seq - 1, 0};
 		i = unsettled_.erase(i);
 		for (Subscription *subscription : hub.subscriptions)
-			if (subscription->state == Subscription::State::starting &&
-				subscription->start.kind() == Start::Kind::now)
+			if (subscription->state == Subscription::State::starting && subscription->start.kind() == Start::Kind::now)
 				started(*subscription, *hub.mark, Subscription::State::live);
 	}
 }

@@ -138,7 +138,7 @@ bool Streamer::Impl::ask_discover()
 		return false;
 	CatchUp request;
 	request.kind = CatchUp::Kind::discover;
-	request.prefix = (*undiscovered_.begin())->request.prefixes.front();
+	request.prefix = (*undiscovered_.begin())->undiscovered.front();
 	const Params params = Params().text(request.prefix);
 	send(std::move(request), detail::discover_sql, params);
 	return true;
@@ -149,17 +149,17 @@ void Streamer::Impl::discovered(const detail::Result &result)
 {
 	const std::set<Client *> waiting = undiscovered_;
 	for (Client *client : waiting) {
-		std::vector<std::string> &left = client->request.prefixes;
+		std::vector<std::string> &left = client->undiscovered;
 		const auto found = std::find(left.begin(), left.end(), request_.prefix);
 		if (found == left.end())
 			continue;
-		for (int i = 0; i < result.rows(); i++)
-			follow(*client, result.text(i, 0), Start::after({result.int8(i, 1), 0}), false);
-		std::rotate(left.begin(), left.begin() + 1, left.end()); // the next one comes next
-		if (left.size() == 1 || ++client->discovered == left.size()) {
-			client->undiscovered = false;
-			undiscovered_.erase(client);
+		for (int i = 0; i < result.rows(); i++) {
+			const std::string_view stream = result.text(i, 0);
+			follow_found(*client, stream, Start::beginning(), subscriber_->mark(stream));
 		}
+		left.erase(found);
+		if (left.empty())
+			undiscovered_.erase(client);
 	}
 }
 
@@ -169,7 +169,8 @@ bool Streamer::Impl::ask_read()
 	if (behind_.empty() || now < read_at_)
 		return false;
 	read_at_ = Clock::time_point::max();
-	std::map<Hub *, std::int64_t> lowest;
+	std::map<Hub *, Mark> lowest;
+	const std::size_t most = std::min(most_positions, static_cast<std::size_t>(limit_));
 	for (Subscription *subscription : behind_) {
 		const Client &client = *subscription->client;
 		Hub &hub = *subscription->hub;
@@ -179,23 +180,22 @@ bool Streamer::Impl::ask_read()
 			read_at_ = std::min(read_at_, hub.read_at);
 			continue;
 		}
-		const auto [found, is_new] = lowest.emplace(&hub, subscription->mark.seq);
-		if (!is_new)
-			found->second = std::min(found->second, subscription->mark.seq);
-		if (lowest.size() >= std::min(most_positions, static_cast<std::size_t>(limit_)))
-			break;
+		const auto found = lowest.find(&hub);
+		if (found == lowest.end() && lowest.size() < most)
+			lowest.emplace(&hub, subscription->mark);
+		else if (found != lowest.end() && subscription->mark.seq < found->second.seq)
+			found->second = subscription->mark;
 	}
 	if (lowest.empty())
 		return false;
 	CatchUp request;
 	request.kind = CatchUp::Kind::read;
-	request.limit = limit_;
 	std::vector<std::string_view> streams;
 	std::vector<std::int64_t> seqs;
-	for (const auto &[hub, seq] : lowest) {
-		request.positions.push_back({hub->stream, seq});
+	for (const auto &[hub, mark] : lowest) {
+		request.positions.emplace_back(hub->stream, mark);
 		streams.push_back(hub->stream);
-		seqs.push_back(seq);
+		seqs.push_back(mark.seq);
 	}
 	stats_.catch_ups++;
 	send(std::move(request), detail::read_sql, Params().text_array(streams).int8_array(seqs).int4(limit_));
@@ -207,48 +207,69 @@ void Streamer::Impl::read(const detail::Result &result)
 	struct Page {
 		detail::SseBatch batch;
 		std::int64_t low_water = 0;
+		std::uint32_t check = 0; // of the event at the mark that was asked from; 0: there is none
 	};
 	std::map<std::string, Page, std::less<>> pages;
 	Event event;
 	std::size_t bytes = 0;
 	int events = 0;
 	for (int i = 0; i < result.rows(); i++) {
-		if (result.is_null(i, 2)) {
-			pages[std::string(result.text(i, 0))].low_water = result.int8(i, 1);
-			continue;
+		Page &page = pages[std::string(result.text(i, 0))];
+		if (result.is_null(i, 5)) {
+			detail::read_entry(result, i, event);
+			page.batch.add(event);
+			bytes += event.payload.size();
+			events++;
+		} else {
+			page.low_water = result.int8(i, 1);
+			if (!result.is_null(i, 2))
+				page.check = check_of(result.text(i, 0), result.int8(i, 5), result.text(i, 2), result.time(i, 4));
 		}
-		detail::read_entry(result, i, event);
-		pages[event.stream].batch.add(event);
-		bytes += event.payload.size();
-		events++;
 	}
 	limit_ = detail::next_limit(limit_, events, bytes, options_.subscriber);
 
-	for (const Position &position : request_.positions) {
-		const auto found = hubs_.find(position.stream);
+	for (const auto &[stream, mark] : request_.positions) {
+		const auto found = hubs_.find(stream);
 		if (found == hubs_.end())
 			continue;
 		Hub &hub = found->second;
-		Page &page = pages[position.stream];
+		Page &page = pages[stream];
 		bool moved = false;
-		const std::set<Subscription *> subscriptions = hub.subscriptions;
-		for (Subscription *subscription : subscriptions) {
-			if (subscription->state != Subscription::State::behind || subscription->mark.seq < position.after ||
-				!subscription->client->is_ready())
-				continue;
-			const std::int64_t before = subscription->mark.seq;
-			if (subscription->mark.seq < page.low_water)
-				tell_gap(*subscription, page.low_water);
-			deliver(*subscription, page.batch);
-			moved |= subscription->mark.seq > before;
-			if (subscription->mark.seq >= hub.mark->seq) {
-				subscription->state = Subscription::State::live;
-				behind_.erase(subscription);
-			}
+		if (mark.check != 0 && page.check != 0 && mark.check != page.check) {
+			for (Subscription *subscription : hub.subscriptions)
+				if (subscription->state == Subscription::State::behind)
+					tell_reset(*subscription, page.low_water);
+		} else {
+			moved = give_page(hub, mark, page.batch, page.low_water);
 		}
 		hub.read_at = moved ? Clock::time_point::min() : detail::deadline_after(pause_after_nothing);
 	}
 	read_at_ = Clock::time_point::min();
+}
+
+// Gives what was read behind `asked` to all who are behind; true if that brought somebody nearer.
+bool Streamer::Impl::give_page(Hub &hub, Mark asked, detail::SseBatch &batch, std::int64_t low_water)
+{
+	bool moved = false;
+	for (Subscription *subscription : hub.subscriptions) {
+		if (subscription->state != Subscription::State::behind || subscription->mark.seq < asked.seq ||
+			!subscription->client->is_ready())
+			continue;
+		const std::int64_t before = subscription->mark.seq;
+		if (before < low_water) {
+			if (before == 0 && subscription->start.kind() == Start::Kind::beginning)
+				subscription->mark = {low_water, 0};
+			else
+				tell_gap(*subscription, low_water);
+		}
+		deliver(*subscription, batch);
+		moved |= subscription->mark.seq > before;
+		if (hub.mark && subscription->mark.seq >= hub.mark->seq) {
+			subscription->state = Subscription::State::live;
+			behind_.erase(subscription);
+		}
+	}
+	return moved;
 }
 
 } // namespace doorbell

@@ -48,7 +48,7 @@ public:
 	bool is_shut_down() const noexcept { return draining_ && clients_.empty(); }
 
 	StreamerStats stats_;
-	SubscriberStats subscriber_stats_; // the last ones, when there is no subscriber any more
+	SubscriberStats subscriber_stats_;	   // the last ones, when there is no subscriber any more
 	std::optional<Subscriber> subscriber_; // until shutdown
 	std::atomic<bool> stop_{false};
 	std::atomic<bool> shut_down_{false};
@@ -72,8 +72,9 @@ private:
 	struct Hub {
 		std::string stream;
 		std::set<Subscription *> subscriptions;
-		std::optional<Mark> mark; // empty: unsettled
-		detail::SseBatch batch;	  // not broadcast yet
+		bool named = false;									  // the Subscriber follows it by name, too
+		std::optional<Mark> mark;							  // empty: unsettled
+		detail::SseBatch batch;								  // not broadcast yet
 		Clock::time_point read_at = Clock::time_point::min(); // not before, when the last read led nowhere
 	};
 
@@ -84,7 +85,8 @@ private:
 		SseRequest request;
 		std::vector<std::unique_ptr<Subscription>> subscriptions; // the named ones first, in their order
 		std::size_t unstarted = 0;
-		bool undiscovered = false; // a prefix whose present streams are not known yet
+		std::vector<std::string> undiscovered; // prefixes whose present streams are not known yet
+		std::set<const Hub *> hubs;			   // of a client with prefixes, to find them quickly
 		bool blocked = false;
 		bool dirty = false; // to be flushed
 		bool gone = false;
@@ -102,9 +104,8 @@ private:
 	struct CatchUp {
 		enum class Kind { none, survey, discover, read };
 		Kind kind = Kind::none;
-		std::vector<Position> positions; // survey, read
-		std::string prefix;				 // discover
-		int limit = 0;
+		std::vector<std::pair<std::string, Mark>> positions; // read
+		std::string prefix;									 // discover
 	};
 
 	// The loop (streamer.cpp)
@@ -113,7 +114,9 @@ private:
 	Handlers handlers();
 	void admit_waiting();
 	void admit(int fd, SseRequest request);
-	void follow(Client &client, std::string_view stream, Start start, bool is_named);
+	void follow_named(Client &client, std::string_view stream, Start start);
+	void follow_found(Client &client, std::string_view stream, Start start, std::optional<Mark> live);
+	Subscription &subscribe(Client &client, Hub &hub, Start start);
 	void settle_hubs();
 	void broadcast();
 	void watch_sockets();
@@ -148,7 +151,7 @@ private:
 	void surveyed(const detail::Result &result);
 	void discovered(const detail::Result &result);
 	void read(const detail::Result &result);
-	void caught_up(Hub &hub, Subscription &subscription);
+	bool give_page(Hub &hub, Mark asked, detail::SseBatch &batch, std::int64_t low_water);
 
 	detail::Creator creator_;
 	StreamerOptions options_;
@@ -160,7 +163,7 @@ private:
 	std::vector<Client *> dirty_;
 	std::vector<std::uint64_t> gone_;
 	std::set<Hub *> unsettled_;
-	std::set<Hub *> live_;			   // with events to broadcast
+	std::set<Hub *> live_;				// with events to broadcast
 	std::set<Subscription *> starting_; // with a mark to be surveyed
 	std::set<Subscription *> behind_;
 	std::set<Client *> undiscovered_;
@@ -173,8 +176,8 @@ private:
 	Backoff backoff_;
 	Clock::time_point retry_at_ = Clock::time_point::min();
 	Clock::time_point read_at_ = Clock::time_point::max(); // the earliest of those of hubs with someone behind
-	CatchUp request_; // in flight
-	int limit_ = 100; // events of the next read
+	CatchUp request_;									   // in flight
+	int limit_;											   // events of the next read
 
 	mutable std::mutex inbox_mutex_;
 	std::vector<std::pair<int, SseRequest>> inbox_;

@@ -16,13 +16,6 @@ namespace {
 constexpr int first_limit = 100; // until the size of payloads is known
 constexpr milliseconds first_retry{10};
 
-// Refusals that waiting does not cure: no such function or schema, no privilege, not supported, a bad argument.
-bool is_lasting(std::string_view sqlstate)
-{
-	const std::string_view kind = sqlstate.substr(0, 2);
-	return kind == "42" || kind == "3F" || kind == "0A" || kind == "22";
-}
-
 ListenerOptions listener_options(const SubscriberOptions &options)
 {
 	ListenerOptions listener;
@@ -124,7 +117,7 @@ void Subscriber::Impl::reader_failed(const Error &error)
 	sweep_ = {};
 	sweep_at_ = Clock::time_point::min();
 	verified_ = false;
-	if (is_lasting(error.sqlstate())) {
+	if (detail::is_lasting(error.sqlstate())) {
 		report_state();
 		throw error;
 	}

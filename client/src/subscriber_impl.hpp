@@ -13,7 +13,8 @@
 //    another history now.
 // 4. Nothing is asked before the listener is live or has failed once since it was not (then sweeps alone go on), or
 //    sweep_interval has passed. When it becomes live, a sweep begins, after which rings are enough.
-// 5. An answer is worked through row by row; the row counts as done when its handler has returned. A handler that throws
+// 5. An answer is worked through row by row; the row counts as done when its handler has returned. A handler that
+// throws
 //    leaves the answer where it is; the mark, moved before the call so that the handler sees it, is put back.
 // 6. When the reader fails, its request, the agenda and the sweep are dropped: the sweep after the reconnect finds all.
 #pragma once
@@ -26,6 +27,7 @@
 
 #include "agenda.hpp"
 #include "connection.hpp"
+#include "history.hpp"
 #include "process.hpp"
 
 #include <atomic>
@@ -77,20 +79,18 @@ private:
 	struct Answer {
 		Request request;
 		detail::Result result;
-		int row = 0;			 // the next one to be worked on
-		bool waters = true;		 // read: the rows about marks come before the events
+		int row = 0;								// the next one to be worked on
+		bool waters = true;							// read: the rows about marks come before the events
 		std::set<std::string, std::less<>> stale{}; // read: streams whose events here are not what follows the mark now
 	};
 
 	struct Sweep {
 		bool active = false;
-		bool again = false;		   // asked for while active
-		std::size_t patterns = 0;  // discovered so far
-		bool survey = false;	   // there were marks when it began
-		std::string surveyed_to;   // in key order
+		bool again = false;		  // asked for while active
+		std::size_t patterns = 0; // discovered so far
+		bool survey = false;	  // there were marks when it began
+		std::string surveyed_to;  // in key order
 	};
-
-	struct Survey; // a row of its answer
 
 	// The loop (subscriber.cpp)
 	void step();
@@ -117,13 +117,14 @@ private:
 	void listen_between();
 	void discovered(const Answer &answer);
 	void surveyed(const Answer &answer);
-	void verify(const Survey &row, Mark mark);
+	void verify(const detail::Survey &row, Mark mark);
 	void read_waters(Answer &answer);
 	void read_event(const Answer &answer);
 	void finish_read(const Answer &answer);
 	void tell_gap(const std::string &stream, Mark asked, std::int64_t low_water);
 	void tell_reset(const std::string &stream, Mark asked, std::int64_t low_water);
-	template <typename Tell> void move(const std::string &stream, Mark mark, Tell tell);
+	template <typename Tell>
+	void move(const std::string &stream, Mark mark, Tell tell);
 
 	detail::Creator creator_;
 	SubscriberOptions options_;
@@ -142,10 +143,10 @@ private:
 	detail::Agenda agenda_;
 	Sweep sweep_;
 	Clock::time_point sweep_at_ = Clock::time_point::min();
-	bool verified_ = false;		   // a sweep was completed on this reader connection
-	bool last_was_sweep_ = false;  // so a read goes first
+	bool verified_ = false;			 // a sweep was completed on this reader connection
+	bool last_was_sweep_ = false;	 // so a read goes first
 	Clock::time_point patience_end_; // see 4
-	int limit_;					   // of the next read
+	int limit_;						 // of the next read
 
 	Request request_; // in flight
 	std::optional<Answer> answer_;

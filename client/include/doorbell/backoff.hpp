@@ -1,7 +1,8 @@
 // Waiting times between attempts: each about twice the one before, up to a limit, with jitter.
 //
-// The n-th delay is drawn evenly from [d/2, d), at least 1 ms, d = min(first * 2^n, limit): never close to zero, and a crowd that was
-// cut at one moment comes back spread out. The random source is injected, so that a test knows every delay.
+// The n-th delay is drawn evenly from [d/2, d), at least 1 ms, d = min(first * 2^n, limit): never close to zero, and a
+// crowd that was cut at one moment comes back spread out. The random source is injected, so that a test knows every
+// delay.
 //
 // Threading: one owner.
 #pragma once

@@ -1,12 +1,15 @@
 // Streamer: writes streams as Server-Sent Events to many sockets, from one thread, over three database connections.
 //
-// 1. It takes over sockets whose HTTP head has been answered, from whatever server accepted them. From then on it writes
+// 1. It takes over sockets whose HTTP head has been answered, from whatever server accepted them. From then on it
+// writes
 //    the frames (sse.hpp), and closes the socket in the end. What the client still sends is not read.
-// 2. Each connection gets replay, then live, without a gap or a double: streams that anybody follows are followed by one
+// 2. Each connection gets replay, then live, without a gap or a double: streams that anybody follows are followed by
+// one
 //    Subscriber (LISTEN confirmed → sweep → rings); a connection that starts further back, or fell behind, reads the
 //    table up to where the others are, and joins them. Connections that need the same past share one read of it.
 // 3. A frame is encoded once for all connections of the same form, and goes out with whatever else waits, in one write.
-// 4. A slow connection costs at most buffer_bytes (or one frame, if that is larger). When they are full, nothing more is
+// 4. A slow connection costs at most buffer_bytes (or one frame, if that is larger). When they are full, nothing more
+// is
 //    kept for it: it falls behind and catches up from the table once they have drained to half. When no byte could be
 //    written for write_deadline, it is cut: its cursor says where to go on.
 // 5. A cursor older than low water gets `doorbell:gap`, one of another history `doorbell:reset`; then it goes on.
@@ -37,16 +40,16 @@ struct StreamerOptions {
 
 	std::size_t buffer_bytes = 256 * 1024; // per connection, waiting to be written
 	milliseconds write_deadline{5'000};
-	milliseconds heartbeat{15'000};	   // a comment after so long without a write
-	milliseconds idle_timeout{0};	   // closes a connection that got no event for so long; 0: never
-	milliseconds retry{2'000};		   // browsers wait between half of this and one and a half before they reconnect
+	milliseconds heartbeat{15'000}; // a comment after so long without a write
+	milliseconds idle_timeout{0};	// closes a connection that got no event for so long; 0: never
+	milliseconds retry{2'000};		// browsers wait between half of this and one and a half before they reconnect
 	std::function<void(const Event &)> on_event; // each event once, when it arrives live; for metrics
 };
 
 // What one connection follows, and in which form.
 struct SseRequest {
-	std::vector<std::string> streams; // by name; the cursor has their marks in this order
-	std::vector<Start> starts;		  // one for each, or empty: all of them now
+	std::vector<std::string> streams;  // by name; the cursor has their marks in this order
+	std::vector<Start> starts;		   // one for each, or empty: all of them now
 	std::vector<std::string> prefixes; // besides, every stream that begins with one of these ("": all streams)
 	Start prefix_start = Start::now(); // now or beginning; connections with prefixes have no cursor
 
@@ -57,11 +60,11 @@ struct SseRequest {
 	Clock::time_point expires = Clock::time_point::max(); // when the connection is to be closed
 };
 
-struct StreamerStats { // since the start
+struct StreamerStats {			   // since the start
 	std::uint64_t connections = 0; // now
 	std::uint64_t added = 0;
-	std::uint64_t frames = 0; // events written or waiting to be
-	std::uint64_t bytes = 0;  // written
+	std::uint64_t frames = 0;	 // events written or waiting to be
+	std::uint64_t bytes = 0;	 // written
 	std::uint64_t catch_ups = 0; // reads of the table for connections that were behind
 	std::uint64_t fell_behind = 0;
 	std::uint64_t cut = 0; // at their write deadline
@@ -82,9 +85,9 @@ public:
 	// without streams, an invalid key, starts that do not match; the socket is then still the caller's.
 	void add(int fd, SseRequest request); // thread-safe
 
-	// Works until something was delivered, wake() or stop() was called, or `timeout` passed; may return earlier. Returns
-	// the number of frames that connections were given. Throws Error for a refusal that waiting does not cure, such as
-	// a missing privilege.
+	// Works until something was delivered, wake() or stop() was called, or `timeout` passed; may return earlier.
+	// Returns the number of frames that connections were given. Throws Error for a refusal that waiting does not cure,
+	// such as a missing privilege.
 	std::size_t poll(milliseconds timeout);
 
 	void run(); // polls until stop(), or until a shutdown has ended
