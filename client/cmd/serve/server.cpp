@@ -76,7 +76,7 @@ RouteOptions Server::route_options(const ServerOptions &options)
 bool Server::run()
 {
 	bool ending = false;
-	while (!ending || !streamer_.is_shut_down() || !front_.is_empty()) {
+	while (true) {
 		streamer_.poll(doorbell::milliseconds(0));
 		front_.advance();
 		if (!ending)
@@ -91,9 +91,10 @@ bool Server::run()
 			streamer_.shutdown();
 			continue;
 		}
+		if (ending && streamer_.is_shut_down() && front_.is_empty())
+			return true;
 		wait_for_more();
 	}
-	return true;
 }
 
 void Server::wait_for_more()
