@@ -51,19 +51,30 @@ build/Makefile:
 
 # What people type. Each first installs what it needs and the machine lacks, then goes on in a make that finds it and
 # does not name each command it runs, as plain `make` does.
-WANTED = demo test bench sanitize lint
-.PHONY: $(WANTED) $(WANTED:%=run-%)
-$(WANTED):
-	@PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@
-	+@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
+define install_and_run
+@PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@
++@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
+endef
+.PHONY: demo test bench sanitize lint run-demo run-test run-bench run-sanitize run-lint
+demo:
+	$(install_and_run)
+test:
+	$(install_and_run)
+bench:
+	$(install_and_run)
+sanitize:
+	$(install_and_run)
+lint:
+	$(install_and_run)
 
-$(WANTED:%=run-%): export PG_CONFIG := $(PG_CONFIG)
+run-demo run-test run-bench run-sanitize run-lint: export PG_CONFIG := $(PG_CONFIG)
 run-demo run-test run-bench: all
 run-demo:
 	bash test/tools/demo.sh
 run-test:
 	bash test/tools/test.sh $(PARTS)
 run-bench:
+	+@cmake --build build --target bench_programs
 	bash bench/run.sh
 run-sanitize:
 	bash test/tools/sanitize.sh
@@ -76,7 +87,7 @@ help:
 	@echo "make installcheck regression and isolation tests on a running server that has it installed"
 	@echo "make demo         a real workload and its events, live, on a private server (DEMO_SECONDS=10)"
 	@echo "make test         every test, on private servers (PARTS='regress tap', CONTRACT_SECONDS=20)"
-	@echo "make bench        one table: append and replay against their alternatives (BENCH_SECONDS, BENCH_ROUNDS, BENCH_DIR)"
+	@echo "make bench        one table of comparisons (BENCH_SUITES='append replay', BENCH_SECONDS, BENCH_ROUNDS, FLUSH_MS)"
 	@echo "make sanitize     the client's tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
 	@echo "make lint         clang-format, clang-tidy and shellcheck"
 	@echo "PG_CONFIG=...     the PostgreSQL to use; else version 15 if there is one"

@@ -235,7 +235,9 @@ void Streamer::Impl::read(const detail::Result &result)
 		Hub &hub = found->second;
 		Page &page = pages[stream];
 		bool moved = false;
-		if (mark.check != 0 && page.check != 0 && mark.check != page.check) {
+		// Another event lies at the mark, or none although there are some behind it.
+		const bool lost = page.check == 0 && page.low_water < mark.seq && !page.batch.empty();
+		if (mark.check != 0 && (lost || (page.check != 0 && page.check != mark.check))) {
 			for (Subscription *subscription : hub.subscriptions)
 				if (subscription->state == Subscription::State::behind)
 					tell_reset(*subscription, page.low_water);
