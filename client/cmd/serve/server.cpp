@@ -41,7 +41,7 @@ static Address checked_address(const ServerOptions &options)
 
 Server::Server(ServerOptions options)
 	: streamer_(streamer_options(options)), routes_(route_options(options)),
-	  front_(checked_address(options), routes_, streamer_, metrics_, options.verbose)
+	  front_(checked_address(options), routes_, streamer_, metrics_, options.front)
 {
 	say("listening on http://" + front_.address().text());
 }
