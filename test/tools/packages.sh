@@ -49,8 +49,13 @@ need libpq-dev has_header libpq-fe.h
 need libgtest-dev has_header gtest/gtest.h
 need libcli11-dev has_header CLI/CLI.hpp
 need nlohmann-json3-dev has_header nlohmann/json.hpp
+need libboost-dev has_header boost/beast/http/parser.hpp
+need librhonabwy-dev has_header rhonabwy.h
+need libgnutls28-dev has_header gnutls/gnutls.h
+need prometheus-cpp-dev has_header prometheus/histogram.h
 need binutils has readelf nm
 need perl has prove
+need openssl has openssl # makes the keys of tests
 need libipc-run-perl perl -MIPC::Run -e1
 if [ "$goal" = bench ]; then # PgQ is one of the competitors
 	need postgresql-VERSION-pgq3 test -f "${PG_CONFIG:+$("$PG_CONFIG" --sharedir)}/extension/pgq.control"
