@@ -73,7 +73,7 @@ like($metrics->{head}, qr{^content-type: text/plain; version=0\.0\.4; charset=ut
 my @strange = grep { !/^(# (HELP|TYPE) doorbell_\w+ .+|doorbell_\w+(\{\w+="[^"]*"\})? [0-9.e+-]+)$/ } split /\n/, $metrics->{body};
 is("@strange", '', 'to the last line');
 like($metrics->{body}, qr/^$_$/m, "with $_")
-  for 'doorbell_connections 2', 'doorbell_connections_total 2', 'doorbell_events_sent_total 7', 'doorbell_state\{state="live"\} 1',
+  for 'doorbell_connections 2', 'doorbell_connections_opened_total 2', 'doorbell_events_sent_total 7', 'doorbell_state\{state="live"\} 1',
   'doorbell_state\{state="down"\} 0', 'doorbell_event_age_seconds_bucket\{le="\+Inf"\} [1-9]\d*', 'doorbell_bytes_sent_total [1-9]\d*',
   'doorbell_http_answers_total\{code="408"\} 2', 'doorbell_listener_connects_total [3-9]';
 is(stop_serve($serve, 'INT'), 0, 'Ctrl-C ends it with 0');

@@ -64,7 +64,7 @@ std::string Metrics::text(const doorbell::Streamer &streamer) const
 	const doorbell::SubscriberStats &subscriber = streamer.subscriber_stats();
 	Families families;
 	families.gauge("doorbell_connections", "Connections that follow streams.", static_cast<double>(stats.connections));
-	families.counter("doorbell_connections_total", "Connections that have begun to follow streams.", stats.added);
+	families.counter("doorbell_connections_opened_total", "Connections that have begun to follow streams.", stats.added);
 	families.counter("doorbell_turned_away_total", "Connections turned away because the house was full.", turned_away_);
 	families.counter("doorbell_events_sent_total", "Events given to connections.", stats.frames);
 	families.counter("doorbell_bytes_sent_total", "Bytes written to connections that follow streams.", stats.bytes);
