@@ -37,7 +37,7 @@ std::string Serve::jwt_key() const
 		return key == nullptr ? "" : key;
 	}
 	std::ifstream file(jwt_key_file, std::ios::binary);
-	const std::string key((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+	std::string key((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
 	if (!file || key.empty())
 		throw std::runtime_error("could not read the JWT key \"" + jwt_key_file + "\", or it is empty");
 	return key;
@@ -100,7 +100,8 @@ void add_serve(CLI::App &app, Command &command)
 	sub->add_option("--buffer", options.streamer.buffer_bytes, "bytes that wait for a slow reader (default: 262144)")
 		->check(CLI::Range(4096, 1 << 30))
 		->option_text("BYTES");
-	sub->add_option("--write-deadline", serve->write_deadline, "cut a reader that takes nothing for so long (default: 5)")
+	sub->add_option("--write-deadline", serve->write_deadline,
+					"cut a reader that takes nothing for so long (default: 5)")
 		->check(seconds)
 		->option_text("S");
 	sub->add_option("--heartbeat", serve->heartbeat, "a comment after so long without a write (default: 15)")

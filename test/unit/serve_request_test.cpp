@@ -90,7 +90,8 @@ void handle(const std::string &bytes, std::mt19937 &random)
 			if (reader.feed(std::string_view(bytes).substr(at, size))) {
 				const auto head = reader.head();
 				const auto target = parse_target(head.target);
-				if (target.path.compare(0, 4, "/v1/") == 0 && target.path.size() >= command::serve::stream_path.size()) {
+				if (target.path.compare(0, 4, "/v1/") == 0 &&
+					target.path.size() >= command::serve::stream_path.size()) {
 					const auto request = command::serve::parse_sse_request(head, target, 10);
 					EXPECT_LE(request.streams.size() + request.prefixes.size(), 10u);
 					for (const std::string &stream : request.streams)
@@ -108,9 +109,11 @@ void handle(const std::string &bytes, std::mt19937 &random)
 TEST(HeadReader, mutilated_requests_are_refused_or_understood_and_do_no_harm)
 {
 	const std::string seeds[] = {
-		"GET /v1/streams/repo%3Afoo?after=42-9f3c01ab&named=0 HTTP/1.1\r\nHost: x\r\nLast-Event-ID: 42-9f3c01ab\r\n\r\n",
+		"GET /v1/streams/repo%3Afoo?after=42-9f3c01ab&named=0 HTTP/1.1\r\nHost: x\r\nLast-Event-ID: "
+		"42-9f3c01ab\r\n\r\n",
 		"GET http://x/v1/events?stream=a&stream=b%20c&after=1,2 HTTP/1.0\r\nAuthorization: Bearer a.b.c\r\n\r\n",
-		"POST /v1/events?prefix=%F0%9F%94%94 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"POST /v1/events?prefix=%F0%9F%94%94 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+		"chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
 		"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 99999999999\r\n\r\n"};
 	std::mt19937 random(4711);
 	for (int round = 0; round < 20'000; round++) {

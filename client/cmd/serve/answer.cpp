@@ -42,9 +42,8 @@ Answer refused(const Refusal &refusal)
 	answer.status = refusal.status();
 	answer.type = "application/json";
 	// What it quotes may be no UTF-8.
-	answer.body = nlohmann::json{{"error", refusal.what()}}.dump(-1, ' ', false,
-																  nlohmann::json::error_handler_t::replace) +
-				  '\n';
+	answer.body =
+		nlohmann::json{{"error", refusal.what()}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 	if (answer.status == 401)
 		answer.headers = "www-authenticate: Bearer\r\n";
 	return answer;

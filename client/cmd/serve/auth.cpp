@@ -53,7 +53,7 @@ json token_header(std::string_view part)
 	std::string text(part.size() + 4, '\0'); // the decoder may write a little more than it says
 	std::size_t size = 0;
 	if (!o_base64url_decode(reinterpret_cast<const unsigned char *>(part.data()), part.size(),
-											reinterpret_cast<unsigned char *>(text.data()), &size))
+							reinterpret_cast<unsigned char *>(text.data()), &size))
 		return json(json::value_t::discarded);
 	text.resize(std::min(size, text.size()));
 	return json::parse(text, nullptr, false);
@@ -131,9 +131,9 @@ Auth::Auth(std::string key, const std::string &algorithm) : key_(std::make_uniqu
 	if (key.find("PRIVATE KEY-----") != std::string::npos)
 		throw std::runtime_error("the JWT key is a private key: give its public key, which is all that is needed");
 
-	const auto *bytes = reinterpret_cast<const unsigned char *>(key.data());
+	const auto bytes = [&key] { return reinterpret_cast<const unsigned char *>(key.data()); };
 	if (key.find("-----BEGIN ") != std::string::npos) {
-		if (r_jwk_import_from_pem_der(jwk, R_X509_TYPE_PUBKEY, R_FORMAT_PEM, bytes, key.size()) != RHN_OK)
+		if (r_jwk_import_from_pem_der(jwk, R_X509_TYPE_PUBKEY, R_FORMAT_PEM, bytes(), key.size()) != RHN_OK)
 			throw std::runtime_error("the JWT key is no public key in PEM that can be read");
 		unsigned bits = 0;
 		const int type = r_jwk_key_type(jwk, &bits, R_FLAG_IGNORE_REMOTE);
@@ -150,13 +150,14 @@ Auth::Auth(std::string key, const std::string &algorithm) : key_(std::make_uniqu
 			throw std::runtime_error("the JWT key is for " + key_->name + ", not for " + algorithm);
 	} else {
 		if (algorithm != "HS256")
-			throw std::runtime_error("the JWT key is no public key in PEM; if it is a secret, say so by --jwt-alg HS256");
+			throw std::runtime_error(
+				"the JWT key is no public key in PEM; if it is a secret, say so by --jwt-alg HS256");
 		while (!key.empty() && (key.back() == '\n' || key.back() == '\r')) // an editor's
 			key.pop_back();
 		if (key.size() < least_secret_bytes)
 			throw std::runtime_error("the JWT secret is too short: it must have at least " +
 									 std::to_string(least_secret_bytes) + " bytes");
-		if (r_jwk_import_from_symmetric_key(jwk, bytes, key.size()) != RHN_OK)
+		if (r_jwk_import_from_symmetric_key(jwk, bytes(), key.size()) != RHN_OK)
 			throw std::runtime_error("the JWT secret cannot be used");
 		key_->name = algorithm;
 		key_->secret = std::move(key);
@@ -172,9 +173,8 @@ Grant Auth::verify(const std::string &token, std::chrono::system_clock::time_poi
 	const std::size_t last = token.rfind('.');
 	const bool three_parts = first != std::string::npos && first > 0 && last > first + 1 && last + 1 < token.size() &&
 							 token.find('.', first + 1) == last;
-	if (!three_parts ||
-		token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.") !=
-			std::string::npos)
+	if (!three_parts || token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.") !=
+							std::string::npos)
 		refuse("the token is no JWT");
 	const json header = token_header(std::string_view(token).substr(0, first));
 	if (!header.is_object())
@@ -229,7 +229,8 @@ std::string find_token(std::string_view authorization, const std::string *parame
 					   std::string_view cookie_name)
 {
 	constexpr std::string_view scheme = "Bearer ";
-	if (authorization.size() > scheme.size() && ::strncasecmp(authorization.data(), scheme.data(), scheme.size()) == 0) {
+	if (authorization.size() > scheme.size() &&
+		::strncasecmp(authorization.data(), scheme.data(), scheme.size()) == 0) {
 		authorization.remove_prefix(scheme.size());
 		authorization.remove_prefix(std::min(authorization.find_first_not_of(' '), authorization.size()));
 		return std::string(authorization);

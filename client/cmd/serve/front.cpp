@@ -25,7 +25,8 @@ constexpr int accepted_at_a_time = 64; // then the streams have their turn
 
 } // namespace
 
-Front::Front(const Address &address, const Routes &routes, doorbell::Streamer &streamer, Metrics &metrics, Options options)
+Front::Front(const Address &address, const Routes &routes, doorbell::Streamer &streamer, Metrics &metrics,
+			 Options options)
 	: address_(address), routes_(routes), streamer_(streamer), metrics_(metrics), options_(options),
 	  epoll_(::epoll_create1(EPOLL_CLOEXEC))
 {
@@ -106,7 +107,8 @@ void Front::accept()
 
 void Front::add(int fd)
 {
-	const milliseconds time = connections_.size() < crowded ? options_.header_time : std::min(options_.header_time, crowded_header_time);
+	const milliseconds time =
+		connections_.size() < crowded ? options_.header_time : std::min(options_.header_time, crowded_header_time);
 	auto made = std::make_unique<HttpConnection>(fd, Clock::now() + time);
 	HttpConnection &connection = *made;
 	epoll_event event = {};

@@ -1,8 +1,10 @@
 // The HTTP front: accepts connections, answers the short requests, hands the others to the Streamer.
 //
-// 1. One epoll descriptor watches the listening socket and every connection that is not a stream yet. Wait until fd() is
+// 1. One epoll descriptor watches the listening socket and every connection that is not a stream yet. Wait until fd()
+// is
 //    readable or deadline() has passed, then call advance(). Nothing blocks.
-// 2. Bounded: at most most_waiting connections are here at a time; then no more are accepted. A client has header_time to
+// 2. Bounded: at most most_waiting connections are here at a time; then no more are accepted. A client has header_time
+// to
 //    send its head, and much less while the front is crowded, so slow senders cannot hold it for long.
 // 3. close() is the beginning of the end: nothing more is accepted, who has not asked yet is dropped, answers that are
 //    under way are finished.
@@ -30,7 +32,8 @@ public:
 		bool verbose = false; // a line for each request
 	};
 
-	Front(const Address &address, const Routes &routes, doorbell::Streamer &streamer, Metrics &metrics, Options options);
+	Front(const Address &address, const Routes &routes, doorbell::Streamer &streamer, Metrics &metrics,
+		  Options options);
 	~Front();
 	Front(const Front &) = delete;
 	Front &operator=(const Front &) = delete;
@@ -41,7 +44,7 @@ public:
 	void close();
 	bool is_empty() const noexcept { return connections_.empty(); }
 	std::size_t handed_over() const noexcept { return handed_over_; } // since the last advance() began
-	const Address &address() const noexcept { return address_; }	   // with the port that it got
+	const Address &address() const noexcept { return address_; }	  // with the port that it got
 
 private:
 	void accept();

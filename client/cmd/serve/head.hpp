@@ -1,7 +1,8 @@
 // Reads the head of a request, by Boost.Beast's parser, however it is cut into packets.
 //
 // 1. feed() takes bytes until the head is complete; what follows it is not looked at.
-// 2. It keeps at most max_head_bytes. A request line beyond max_line_bytes, a head beyond max_head_bytes and whatever is
+// 2. It keeps at most max_head_bytes. A request line beyond max_line_bytes, a head beyond max_head_bytes and whatever
+// is
 //    no HTTP/1.0 or 1.1 throw Refusal (414, 431, 400, 505).
 #pragma once
 

@@ -111,8 +111,7 @@ int HttpConnection::let_go()
 void HttpConnection::write()
 {
 	while (written_ < reply_.text.size()) {
-		const ssize_t bytes =
-			::send(fd_, reply_.text.data() + written_, reply_.text.size() - written_, MSG_NOSIGNAL);
+		const ssize_t bytes = ::send(fd_, reply_.text.data() + written_, reply_.text.size() - written_, MSG_NOSIGNAL);
 		if (bytes < 0 && errno == EINTR)
 			continue;
 		if (bytes < 0 && would_block())

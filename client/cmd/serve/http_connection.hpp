@@ -33,9 +33,9 @@ public:
 	std::uint32_t wanted() const noexcept; // epoll events
 	doorbell::Clock::time_point deadline() const noexcept { return deadline_; }
 
-	void advance(const Routes &routes);	 // the socket is ready
-	void overdue(const Routes &routes);	 // the deadline has passed
-	const Reply &reply() const noexcept { return reply_; } // since `replied`
+	void advance(const Routes &routes);										   // the socket is ready
+	void overdue(const Routes &routes);										   // the deadline has passed
+	const Reply &reply() const noexcept { return reply_; }					   // since `replied`
 	const std::string &request_line() const noexcept { return request_line_; } // method and path, printable
 
 	// In `replied` only: goes on with the answer, or gives the socket away with the stream's head written to it;

@@ -52,8 +52,8 @@ Metrics::Metrics() : age_({.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.
 
 void Metrics::arrived(const doorbell::Event &event)
 {
-	const auto now = std::chrono::duration_cast<std::chrono::microseconds>(
-		std::chrono::system_clock::now().time_since_epoch());
+	const auto now =
+		std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
 	// Clocks of two machines may disagree.
 	age_.Observe(static_cast<double>(std::max<std::int64_t>(now.count() - event.appended_at, 0)) / 1e6);
 }
@@ -64,7 +64,8 @@ std::string Metrics::text(const doorbell::Streamer &streamer) const
 	const doorbell::SubscriberStats &subscriber = streamer.subscriber_stats();
 	Families families;
 	families.gauge("doorbell_connections", "Connections that follow streams.", static_cast<double>(stats.connections));
-	families.counter("doorbell_connections_opened_total", "Connections that have begun to follow streams.", stats.added);
+	families.counter("doorbell_connections_opened_total", "Connections that have begun to follow streams.",
+					 stats.added);
 	families.counter("doorbell_turned_away_total", "Connections turned away because the house was full.", turned_away_);
 	families.counter("doorbell_events_sent_total", "Events given to connections.", stats.frames);
 	families.counter("doorbell_bytes_sent_total", "Bytes written to connections that follow streams.", stats.bytes);
@@ -86,9 +87,9 @@ std::string Metrics::text(const doorbell::Streamer &streamer) const
 					 subscriber.reader_connects);
 
 	std::vector<prometheus::ClientMetric> states;
-	for (const auto &[state, name] : {std::pair(doorbell::State::live, "live"),
-									  std::pair(doorbell::State::sweeping, "sweeping"),
-									  std::pair(doorbell::State::down, "down")}) {
+	for (const auto &[state, name] :
+		 {std::pair(doorbell::State::live, "live"), std::pair(doorbell::State::sweeping, "sweeping"),
+		  std::pair(doorbell::State::down, "down")}) {
 		prometheus::ClientMetric metric;
 		metric.label = {{"state", name}};
 		metric.gauge.value = streamer.state() == state ? 1 : 0;
@@ -96,8 +97,8 @@ std::string Metrics::text(const doorbell::Streamer &streamer) const
 	}
 	families.add("doorbell_state", "1 for the state that the listener is in.", MetricType::Gauge, std::move(states));
 
-	families.add("doorbell_event_age_seconds", "From the append of an event to its arrival here.", MetricType::Histogram,
-				 {age_.Collect()});
+	families.add("doorbell_event_age_seconds", "From the append of an event to its arrival here.",
+				 MetricType::Histogram, {age_.Collect()});
 
 	std::vector<prometheus::ClientMetric> answers;
 	for (const auto &[status, count] : answers_) {
@@ -106,7 +107,8 @@ std::string Metrics::text(const doorbell::Streamer &streamer) const
 		metric.counter.value = static_cast<double>(count);
 		answers.push_back(std::move(metric));
 	}
-	families.add("doorbell_http_answers_total", "Requests answered, by status.", MetricType::Counter, std::move(answers));
+	families.add("doorbell_http_answers_total", "Requests answered, by status.", MetricType::Counter,
+				 std::move(answers));
 	return families.text();
 }
 

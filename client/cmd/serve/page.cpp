@@ -34,10 +34,11 @@ Answer page()
 	answer.body = page_html;
 	for (std::size_t at = 0; (at = answer.body.find(place, at)) != std::string::npos; at += nonce.size())
 		answer.body.replace(at, place.size(), nonce);
-	answer.headers = "content-security-policy: default-src 'none'; connect-src 'self'; img-src data:; script-src 'nonce-" +
-					 nonce + "'; style-src 'nonce-" + nonce +
-					 "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
-					 "referrer-policy: no-referrer\r\n";
+	answer.headers =
+		"content-security-policy: default-src 'none'; connect-src 'self'; img-src data:; script-src 'nonce-" + nonce +
+		"'; style-src 'nonce-" + nonce +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+		"referrer-policy: no-referrer\r\n";
 	return answer;
 }
 

@@ -32,9 +32,10 @@ Answer options()
 {
 	Answer answer;
 	answer.status = 204;
-	answer.headers = std::string(allow) + "access-control-allow-methods: GET, HEAD, OPTIONS\r\n"
-										  "access-control-allow-headers: authorization, cache-control, last-event-id\r\n"
-										  "access-control-max-age: 86400\r\n";
+	answer.headers = std::string(allow) +
+					 "access-control-allow-methods: GET, HEAD, OPTIONS\r\n"
+					 "access-control-allow-headers: authorization, cache-control, last-event-id\r\n"
+					 "access-control-max-age: 86400\r\n";
 	return answer;
 }
 
@@ -47,7 +48,8 @@ std::string Routes::cors(const Head &head) const
 		return {};
 	const auto &origins = options_.cors;
 	if (!head.origin.empty() && std::find(origins.begin(), origins.end(), head.origin) != origins.end())
-		return "access-control-allow-origin: " + head.origin + "\r\naccess-control-allow-credentials: true\r\nvary: origin\r\n";
+		return "access-control-allow-origin: " + head.origin +
+			   "\r\naccess-control-allow-credentials: true\r\nvary: origin\r\n";
 	if (std::find(origins.begin(), origins.end(), "*") != origins.end())
 		return "access-control-allow-origin: *\r\n";
 	return "vary: origin\r\n";

@@ -24,18 +24,18 @@
 namespace command::serve {
 
 struct RouteOptions {
-	std::size_t max_streams = 100;	// of one connection
-	std::vector<std::string> cors;	// origins, or "*"
+	std::size_t max_streams = 100;	  // of one connection
+	std::vector<std::string> cors;	  // origins, or "*"
 	std::shared_ptr<const Auth> auth; // none: everybody may follow everything
 	std::string cookie = "doorbell";
-	std::function<bool()> is_full;	  // no room for another stream
+	std::function<bool()> is_full; // no room for another stream
 	std::function<Answer()> health;
 	std::function<Answer()> metrics;
 	doorbell::milliseconds retry{2'000};
 };
 
 struct Reply {
-	std::string text;						 // what is sent, or the head of the stream
+	std::string text; // what is sent, or the head of the stream
 	int status = 0;
 	bool is_stream = false;
 	doorbell::SseRequest request; // of the stream

@@ -24,9 +24,10 @@ static std::size_t allowed_connections(std::size_t wanted)
 	::setrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted + other_descriptors)
 		return wanted;
-	const std::size_t allowed = limit.rlim_cur > 2 * other_descriptors ? limit.rlim_cur - other_descriptors : limit.rlim_cur / 2;
-	say("at most " + std::to_string(allowed) + " connections, not " + std::to_string(wanted) + ": the limit of open files is " +
-		std::to_string(limit.rlim_cur));
+	const std::size_t allowed =
+		limit.rlim_cur > 2 * other_descriptors ? limit.rlim_cur - other_descriptors : limit.rlim_cur / 2;
+	say("at most " + std::to_string(allowed) + " connections, not " + std::to_string(wanted) +
+		": the limit of open files is " + std::to_string(limit.rlim_cur));
 	return allowed;
 }
 
@@ -34,12 +35,13 @@ static Address checked_address(const ServerOptions &options)
 {
 	Address address(options.listen);
 	if (!address.is_loopback() && !options.routes.auth && !options.insecure)
-		throw std::runtime_error(address.text() + " can be reached from other machines: give --jwt-key, or --insecure to "
-												  "let everybody follow everything");
+		throw std::runtime_error(address.text() +
+								 " can be reached from other machines: give --jwt-key, or --insecure to "
+								 "let everybody follow everything");
 	return address;
 }
 
-Server::Server(ServerOptions options)
+Server::Server(const ServerOptions &options)
 	: streamer_(streamer_options(options)), routes_(route_options(options)),
 	  front_(checked_address(options), routes_, streamer_, metrics_, options.front)
 {

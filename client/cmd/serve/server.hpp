@@ -29,8 +29,8 @@ struct ServerOptions {
 
 class Server {
 public:
-	explicit Server(ServerOptions options); // listens; throws std::runtime_error
-	bool run();								// false: ended by a second signal, streams were cut off
+	explicit Server(const ServerOptions &options); // listens; throws std::runtime_error
+	bool run();									   // false: ended by a second signal, streams were cut off
 
 private:
 	RouteOptions route_options(const ServerOptions &options);

@@ -29,7 +29,8 @@ static void check_text(const char *what, const std::string &text)
 {
 	const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
 	if (text.size() > doorbell::max_stream_bytes)
-		throw Refusal(400, std::string(what) + " is longer than " + std::to_string(doorbell::max_stream_bytes) + " bytes");
+		throw Refusal(400,
+					  std::string(what) + " is longer than " + std::to_string(doorbell::max_stream_bytes) + " bytes");
 	if (std::any_of(text.begin(), text.end(), is_control))
 		throw Refusal(400, std::string(what) + " has a control character");
 	if (!is_utf8(text))
