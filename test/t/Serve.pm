@@ -70,11 +70,11 @@ sub ask
 	return $client->{text};
 }
 
-# A GET, taken apart.
+# A GET, taken apart. (A proxy would keep the connection.)
 sub get
 {
 	my ($running, $path, @headers) = @_;
-	my $text = ask($running, join('', map { "$_\r\n" } "GET $path HTTP/1.1", 'Host: x', @headers, ''));
+	my $text = ask($running, join('', map { "$_\r\n" } "GET $path HTTP/1.1", 'Host: x', 'Connection: close', @headers, ''));
 	my ($head, $body) = split /\r\n\r\n/, $text, 2;
 	my ($status) = ($head // '') =~ m{^HTTP/1\.1 (\d+) };
 	return { status => $status, head => "$head\r\n", body => $body };
@@ -85,7 +85,7 @@ sub follow
 {
 	my ($running, $path, @headers) = @_;
 	my $client = { socket => connection($running), text => '' };
-	syswrite $client->{socket}, join('', map { "$_\r\n" } "GET $path HTTP/1.1", 'Host: x', @headers, '');
+	syswrite $client->{socket}, join('', map { "$_\r\n" } "GET $path HTTP/1.1", 'Host: x', 'Connection: close', @headers, '');
 	return $client;
 }
 

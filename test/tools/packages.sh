@@ -25,6 +25,11 @@ has() # every one of these programs is there
 	command -v "$@" >/dev/null && [ "$(command -v "$@" | wc -l)" -eq $# ]
 }
 
+has_server() # a program that is not in everybody's PATH
+{
+	PATH=$PATH:/usr/sbin has "$1"
+}
+
 has_header()
 {
 	printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | g++ -std=c++17 ${includedir:+-I"$includedir"} -E -x c++ -
@@ -59,6 +64,9 @@ need openssl has openssl # makes the keys of tests
 need libipc-run-perl perl -MIPC::Run -e1
 if [ "$goal" = bench ]; then # PgQ is one of the competitors
 	need postgresql-VERSION-pgq3 test -f "${PG_CONFIG:+$("$PG_CONFIG" --sharedir)}/extension/pgq.control"
+fi
+if [ "$goal" = test ]; then
+	need nginx-light has_server nginx
 fi
 if [ "$goal" = lint ]; then
 	need clang-format has clang-format
