@@ -116,8 +116,10 @@ like(field('data', @frames), qr/"hundred","seq":101.*"one","seq":2/, 'S5: and ea
 
 # S9
 my $readers = sub { get($serve, '/healthz')->{body} =~ /"connections":(\d+)/ ? $1 : 'none' };
+my $deadline = Serve::deadline();
+until ($readers->() eq '0') { die 'somebody does not leave' if time > $deadline }
 my @house = map { follow($serve, '/v1/streams/s') } 1 .. 12;
-until_gets($_, qr/^: /m) for @house;
+until_gets($_, qr/^: pg_doorbell$/m) for @house;
 my $refused = follow($serve, '/v1/streams/s');
 my $text = until_ends($refused);
 like($text, qr{^HTTP/1\.1 200 .*^content-type: text/event-stream\r\n.*^retry: (\d+)$}sm, 'S9: a full house answers 200 with retry, and closes');
@@ -127,7 +129,7 @@ append('s', '"still here"');
 like(until_gets($_, qr/still here/), qr/still here/, 'S9: nobody else is evicted') for $house[0], $house[11];
 is(ask($serve, "HEAD /v1/streams/s HTTP/1.1\r\nHost: x\r\n\r\n") =~ /^HTTP\/1.1 200/, 1, 'S9: nor are short answers refused');
 close $house[0]{socket};
-my $deadline = Serve::deadline();
+$deadline = Serve::deadline();
 until ($readers->() < 12) { die 'the seat stays taken' if time > $deadline }
 like(until_gets(follow($serve, '/v1/streams/s?after=0'), qr/still here/), qr/still here/, 'S9: who leaves makes room');
 
