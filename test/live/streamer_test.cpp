@@ -414,6 +414,22 @@ TEST_F(StreamerTest, a_prefix_includes_streams_that_are_yet_to_be_made)
 	EXPECT_EQ(now.last_id, "");
 }
 
+TEST_F(StreamerTest, an_idle_streamer_sleeps)
+{
+	append("s");
+	SseClient &client = follow("s");
+	until_messages(client, 1);
+	until_live();
+	streamer->poll(milliseconds(0));
+	int looks = 0; // what is still on its way may wake it a few times
+	const auto quiet_for = milliseconds(50);
+	while (streamer->deadline() < doorbell::Clock::now() + quiet_for && looks < 1000) {
+		streamer->poll(milliseconds(1));
+		looks++;
+	}
+	EXPECT_LT(looks, 1000) << "it is always due";
+}
+
 TEST_F(StreamerTest, bad_requests_are_refused_and_the_socket_stays_the_callers)
 {
 	start(options());
