@@ -471,7 +471,7 @@ TEST_F(StreamerTest, C3_clients_that_come_and_go_get_everything_once_in_order_th
 	while (!done()) {
 		ASSERT_LT(doorbell::Clock::now(), deadline);
 		if (appended < events) {
-			const std::int64_t count = std::min<std::int64_t>(events - appended, 1 + random() % 40);
+			const std::int64_t count = std::min(events - appended, static_cast<std::int64_t>(1 + random() % 40));
 			sql("SELECT doorbell.append_batch('s', array_fill('t'::text, ARRAY[" + std::to_string(count) +
 				"]), array_fill('\"" + std::string(random() % 300, 'z') + "\"'::jsonb, ARRAY[" + std::to_string(count) +
 				"]))");
