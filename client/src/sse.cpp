@@ -53,9 +53,11 @@ void append_event(std::string &out, std::string_view id, std::string_view type, 
 {
 	check_field("id", id);
 	check_field("event", type);
-	out += "id: ";
-	out += id;
-	out += '\n';
+	if (!id.empty()) {
+		out += "id: ";
+		out += id;
+		out += '\n';
+	}
 	if (!type.empty() && type != "message") {
 		out += "event: ";
 		out += type;

@@ -13,15 +13,7 @@ using Status = Connection::Status;
 
 namespace {
 
-constexpr int first_limit = 100; // until the size of payloads is known
 constexpr milliseconds first_retry{10};
-
-// Refusals that waiting does not cure: no such function or schema, no privilege, not supported, a bad argument.
-bool is_lasting(std::string_view sqlstate)
-{
-	const std::string_view kind = sqlstate.substr(0, 2);
-	return kind == "42" || kind == "3F" || kind == "0A" || kind == "22";
-}
 
 ListenerOptions listener_options(const SubscriberOptions &options)
 {
@@ -49,7 +41,8 @@ Subscriber::Impl::Impl(SubscriberOptions options, Handlers handlers)
 		  }),
 	  reader_(options_.connect), reader_backoff_(options_.retry.first, options_.retry.limit),
 	  agenda_(first_retry, std::max(options_.sweep_interval, first_retry)),
-	  patience_end_(detail::deadline_after(options_.sweep_interval)), limit_(std::min(first_limit, options_.batch))
+	  patience_end_(detail::deadline_after(options_.sweep_interval)),
+	  limit_(std::min(detail::first_limit, options_.batch))
 {
 	if (options_.batch < 1)
 		throw Error("invalid batch " + std::to_string(options_.batch) + ": must be at least 1");
@@ -124,7 +117,7 @@ void Subscriber::Impl::reader_failed(const Error &error)
 	sweep_ = {};
 	sweep_at_ = Clock::time_point::min();
 	verified_ = false;
-	if (is_lasting(error.sqlstate())) {
+	if (detail::is_lasting(error.sqlstate())) {
 		report_state();
 		throw error;
 	}

@@ -10,6 +10,8 @@
 namespace doorbell {
 
 using detail::Result;
+using detail::Survey;
+using detail::Verdict;
 
 namespace {
 
@@ -195,26 +197,6 @@ void Subscriber::Impl::discovered(const Answer &answer)
 		starts_.emplace(stream, pattern->start);
 }
 
-struct Subscriber::Impl::Survey {
-	Survey(const Result &result, int row)
-		: stream(result.text(row, 0)), given(result.int8(row, 1)), mark(result.int8(row, 2)),
-		  low_water(result.int8(row, 3)),
-		  is_beyond(!result.is_null(row, 4) && std::max(result.int8(row, 4), low_water) < mark),
-		  check(result.is_null(row, 5) ? 0 : check_of(stream, mark, result.text(row, 5), result.time(row, 6))),
-		  has_more(result.boolean(row, 7)), standby(result.boolean(row, 8))
-	{
-	}
-
-	std::string stream;
-	std::int64_t given; // the seq asked about; -1: now
-	std::int64_t mark;	// the same, or what "now" came to
-	std::int64_t low_water;
-	bool is_beyond;		 // the mark is beyond high water
-	std::uint32_t check; // of the event at the mark; 0: there is none
-	bool has_more;		 // events behind the mark
-	bool standby;
-};
-
 // One stream of a survey. Skips those that were moved since it was asked for.
 void Subscriber::Impl::surveyed(const Answer &answer)
 {
@@ -244,20 +226,17 @@ void Subscriber::Impl::surveyed(const Answer &answer)
 // Compares a mark with what lies in the table.
 void Subscriber::Impl::verify(const Survey &row, Mark mark)
 {
-	// The mark's event must be there unless it was trimmed; a standby may not have it yet. A mark without a check may
-	// stand for no event, so all that can be said is whether it is beyond high water.
-	const bool is_there = row.check != 0;
-	const bool other_event = is_there && mark.check != 0 && row.check != mark.check;
-	const bool lost = !is_there && mark.seq > row.low_water && (row.is_beyond ? !row.standby : mark.check != 0);
-
-	if (row.low_water > mark.seq) {
+	switch (row.judge(mark)) {
+	case Verdict::gap:
 		tell_gap(row.stream, mark, row.low_water);
 		agenda_.want(row.stream);
-	} else if (other_event || lost) {
+		break;
+	case Verdict::reset:
 		tell_reset(row.stream, mark, row.low_water);
 		agenda_.want(row.stream);
-	} else {
-		move(row.stream, {mark.seq, is_there ? row.check : mark.check}, [] {});
+		break;
+	case Verdict::same:
+		move(row.stream, {mark.seq, row.check != 0 ? row.check : mark.check}, [] {});
 		if (row.has_more)
 			agenda_.want(row.stream);
 	}
@@ -377,13 +356,10 @@ void Subscriber::Impl::finish_read(const Answer &answer)
 		agenda_.done(stream, mark->seq, moved, full && moved, now);
 	}
 
-	// The next limit: towards batch, but not towards more than batch_bytes of payloads of the present size.
 	std::size_t bytes = 0;
 	for (int row = 0; row < answer.result.rows(); row++)
 		bytes += static_cast<std::size_t>(PQgetlength(answer.result.get(), row, 3));
-	const std::size_t grown = std::min(static_cast<std::size_t>(options_.batch), static_cast<std::size_t>(limit_) * 2);
-	const std::size_t each = events > 0 ? bytes / static_cast<std::size_t>(events) + 1 : 1;
-	limit_ = static_cast<int>(std::clamp<std::size_t>(options_.batch_bytes / each, 1, grown));
+	limit_ = detail::next_limit(limit_, events, bytes, options_);
 }
 
 } // namespace doorbell

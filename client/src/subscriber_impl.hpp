@@ -26,6 +26,7 @@
 
 #include "agenda.hpp"
 #include "connection.hpp"
+#include "history.hpp"
 #include "process.hpp"
 
 #include <atomic>
@@ -91,8 +92,6 @@ private:
 		std::string surveyed_to;  // in key order
 	};
 
-	struct Survey; // a row of its answer
-
 	// The loop (subscriber.cpp)
 	void step();
 	void advance_reader();
@@ -118,7 +117,7 @@ private:
 	void listen_between();
 	void discovered(const Answer &answer);
 	void surveyed(const Answer &answer);
-	void verify(const Survey &row, Mark mark);
+	void verify(const detail::Survey &row, Mark mark);
 	void read_waters(Answer &answer);
 	void read_event(Answer &answer);
 	void finish_read(const Answer &answer);

@@ -16,31 +16,6 @@ namespace {
 
 constexpr std::size_t survey_streams = 1'000;
 
-constexpr const char *discover_sql = "SELECT stream, low_water, high_water FROM doorbell.streams($1)";
-
-// given: the seq asked about, or -1 for "now". At most two events are looked at per stream, and no payload is fetched.
-// High water, which costs more, is asked for where the rest leaves a doubt: nothing lies at or behind the mark.
-constexpr const char *survey_sql =
-	"SELECT u.stream, u.given, u.mark, doorbell.low_water(u.stream),"
-	" CASE WHEN u.mark > 0 AND e.type IS NULL AND NOT e.more THEN doorbell.high_water(u.stream) END,"
-	" e.type, e.appended_at, e.more, pg_catalog.pg_is_in_recovery()"
-	" FROM (SELECT g.stream, g.given,"
-	"  CASE WHEN g.given < 0 THEN doorbell.high_water(g.stream) ELSE g.given END AS mark"
-	"  FROM ROWS FROM (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::bigint[])) AS g(stream, given)"
-	"  OFFSET 0) AS u" // so that high_water is computed once
-	" CROSS JOIN LATERAL (SELECT pg_catalog.max(r.type) FILTER (WHERE r.seq = u.mark) AS type,"
-	"  pg_catalog.max(r.appended_at) FILTER (WHERE r.seq = u.mark) AS appended_at,"
-	"  coalesce(pg_catalog.max(r.seq) > u.mark, false) AS more"
-	"  FROM doorbell.replay(u.stream, greatest(u.mark - 1, 0), 2) AS r) AS e";
-
-// The rows with a mark are no events: low water, and type and time of the event at the mark, all of the same snapshot.
-constexpr const char *read_sql =
-	"SELECT stream, seq, type, payload, appended_at, NULL::bigint FROM doorbell.replay_many($1, $2, $3)"
-	" UNION ALL SELECT g.stream, doorbell.low_water(g.stream), e.type, NULL, e.appended_at, g.mark"
-	" FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS g(stream, mark)"
-	" LEFT JOIN LATERAL (SELECT r.type, r.appended_at FROM doorbell.replay(g.stream, greatest(g.mark - 1, 0), 1) AS r"
-	"  WHERE r.seq = g.mark) AS e ON true";
-
 } // namespace
 
 // See 4 of the model.
@@ -99,7 +74,7 @@ bool Subscriber::Impl::ask_for_sweep()
 		request.prefix = patterns_[sweep_.patterns].prefix;
 		const Params params = Params().text(request.prefix);
 		sweep_.patterns++;
-		send(std::move(request), discover_sql, params);
+		send(std::move(request), detail::discover_sql, params);
 		return true;
 	}
 	if (sweep_.survey) {
@@ -143,7 +118,7 @@ bool Subscriber::Impl::ask_read()
 		request.after.push_back(*seq_of(stream));
 	const Params params = Params().text_array(keys).int8_array(request.after).int4(limit_);
 	stats_.reads++;
-	send(std::move(request), read_sql, params);
+	send(std::move(request), detail::read_sql, params);
 	return true;
 }
 
@@ -152,7 +127,7 @@ void Subscriber::Impl::send_survey(const std::vector<std::string> &streams, cons
 	Request request;
 	request.kind = Request::Kind::survey;
 	const std::vector<std::string_view> keys(streams.begin(), streams.end());
-	send(std::move(request), survey_sql, Params().text_array(keys).int8_array(given));
+	send(std::move(request), detail::survey_sql, Params().text_array(keys).int8_array(given));
 }
 
 void Subscriber::Impl::send(Request request, const char *sql, const Params &params)

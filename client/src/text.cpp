@@ -29,4 +29,33 @@ std::string quoted(std::string_view text)
 	return out;
 }
 
+// jsonb holds characters as they are but for these escapes, and no NUL.
+bool unquote_json_string(std::string_view json, std::string &out)
+{
+	if (json.size() < 2 || json.front() != '"' || json.back() != '"')
+		return false;
+	json = json.substr(1, json.size() - 2);
+	out.reserve(out.size() + json.size());
+	for (std::size_t i = 0; i < json.size(); i++) {
+		if (json[i] != '\\' || i + 1 == json.size()) {
+			out += json[i];
+			continue;
+		}
+		const char escaped = json[++i];
+		constexpr std::string_view names = "bfnrt";
+		constexpr std::string_view characters = "\b\f\n\r\t";
+		const std::size_t known = names.find(escaped);
+		unsigned code = 0;
+		if (known != std::string_view::npos)
+			out += characters[known];
+		else if (escaped != 'u')
+			out += escaped;
+		else if (i + 4 < json.size() && std::from_chars(&json[i + 1], &json[i + 5], code, 16).ptr == &json[i + 5]) {
+			out += static_cast<char>(code); // a control character
+			i += 4;
+		}
+	}
+	return true;
+}
+
 } // namespace doorbell::detail

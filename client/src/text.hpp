@@ -14,4 +14,7 @@ std::optional<std::int64_t> parse_seq(std::string_view text) noexcept;
 // `text` in quotes for an error message, one line: control characters escaped, shortened when long.
 std::string quoted(std::string_view text);
 
+// The text of a JSON string, as PostgreSQL writes it in a jsonb, added to `out`; false when `json` is no string.
+bool unquote_json_string(std::string_view json, std::string &out);
+
 } // namespace doorbell::detail

@@ -25,6 +25,11 @@ has() # every one of these programs is there
 	command -v "$@" >/dev/null && [ "$(command -v "$@" | wc -l)" -eq $# ]
 }
 
+has_server() # a program that is not in everybody's PATH
+{
+	PATH=$PATH:/usr/sbin has "$1"
+}
+
 has_header()
 {
 	printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | g++ -std=c++17 ${includedir:+-I"$includedir"} -E -x c++ -
@@ -49,11 +54,19 @@ need libpq-dev has_header libpq-fe.h
 need libgtest-dev has_header gtest/gtest.h
 need libcli11-dev has_header CLI/CLI.hpp
 need nlohmann-json3-dev has_header nlohmann/json.hpp
+need libboost-dev has_header boost/beast/http/parser.hpp
+need librhonabwy-dev has_header rhonabwy.h
+need libgnutls28-dev has_header gnutls/gnutls.h
+need prometheus-cpp-dev has_header prometheus/histogram.h
 need binutils has readelf nm
 need perl has prove
+need openssl has openssl # makes the keys of tests
 need libipc-run-perl perl -MIPC::Run -e1
 if [ "$goal" = bench ]; then # PgQ is one of the competitors
 	need postgresql-VERSION-pgq3 test -f "${PG_CONFIG:+$("$PG_CONFIG" --sharedir)}/extension/pgq.control"
+fi
+if [ "$goal" = test ]; then
+	need nginx-light has_server nginx
 fi
 if [ "$goal" = lint ]; then
 	need clang-format has clang-format

@@ -11,6 +11,8 @@
 #include <doorbell/log.hpp>
 #include <doorbell/pointer.hpp>
 #include <doorbell/sse.hpp>
+#include <doorbell/stream.hpp>
+#include <doorbell/streamer.hpp>
 #include <doorbell/subscriber.hpp>
 
 namespace doorbell {

@@ -1,7 +1,8 @@
 // Server-Sent Events to the byte, after the WHATWG rules for `text/event-stream`. Each function adds one frame to
 // `out`.
 //
-// 1. Only an event carries an `id:` line (its cursor). Control frames, comments and retry never do, so none of them
+// 1. Only an event carries an `id:` line (its cursor; none when that is empty). Control frames, comments and retry
+// never do, so none of them
 //    moves a browser's Last-Event-ID.
 // 2. `event:` is left out for the type "message" and for an empty one, which mean the same to a browser.
 // 3. Data is split at LF, CR and CRLF, one `data:` line each; a browser joins them with LF. Empty data is one empty

@@ -1,0 +1,432 @@
+// The loop of Streamer: what comes in and what is broadcast. See streamer_impl.hpp.
+#include "streamer_impl.hpp"
+
+#include <doorbell/pointer.hpp>
+#include <doorbell/sse.hpp>
+
+#include "text.hpp"
+#include "wait.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace doorbell {
+
+static void check_key(std::string_view stream)
+{
+	if (stream.empty() || stream.size() > max_stream_bytes)
+		throw Error("invalid stream " + detail::quoted(stream) + ": a key has 1 to " +
+					std::to_string(max_stream_bytes) + " bytes");
+}
+
+Streamer::Impl::Impl(StreamerOptions options)
+	: options_(std::move(options)), epoll_(::epoll_create1(EPOLL_CLOEXEC)), reader_(options_.subscriber.connect),
+	  backoff_(options_.subscriber.retry.first, options_.subscriber.retry.limit),
+	  limit_(std::min(detail::first_limit, options_.subscriber.batch))
+{
+	if (epoll_ < 0)
+		throw Error("could not make an epoll descriptor: " + std::generic_category().message(errno));
+	subscriber_.emplace(options_.subscriber, handlers());
+}
+
+Streamer::Impl::~Impl()
+{
+	for (const auto &[fd, request] : inbox_)
+		::close(fd);
+	::close(epoll_);
+}
+
+void Streamer::Impl::add(int fd, SseRequest request)
+{
+	creator_.check();
+	if (request.streams.empty() && request.prefixes.empty())
+		throw Error("an SSE request must name a stream or a prefix");
+	for (const std::string &stream : request.streams)
+		check_key(stream);
+	if (!request.starts.empty() && request.starts.size() != request.streams.size())
+		throw Error("an SSE request for " + std::to_string(request.streams.size()) + " streams has " +
+					std::to_string(request.starts.size()) + " starts");
+	if (request.prefix_start.kind() == Start::Kind::after)
+		throw Error("many streams cannot begin after one mark");
+	{
+		const std::lock_guard<std::mutex> lock(inbox_mutex_);
+		if (!inbox_closed_) {
+			inbox_.emplace_back(fd, std::move(request));
+			fd = -1;
+		}
+	}
+	if (fd >= 0)
+		::close(fd);
+	waker_.ring();
+}
+
+std::size_t Streamer::Impl::poll(milliseconds timeout)
+{
+	creator_.check();
+	delivered_ = 0;
+	const Clock::time_point until = detail::deadline_after(timeout);
+	while (true) {
+		step();
+		if (delivered_ > 0 || waker_.take() || is_shut_down() || Clock::now() >= until)
+			return delivered_;
+		detail::wait(descriptors(), std::min(until, deadline()));
+	}
+}
+
+// Goes as far as it can without waiting.
+void Streamer::Impl::step()
+{
+	if (shut_down_ && !draining_)
+		begin_drain();
+	admit_waiting();
+	if (!draining_) {
+		subscriber_->poll(milliseconds(0));
+		settle_hubs();
+		broadcast();
+		advance_catch_up();
+	}
+	watch_sockets();
+	flush_dirty();
+	run_timers();
+	remove_gone();
+	if (!draining_)
+		ask_catch_up();
+}
+
+void Streamer::Impl::begin_drain()
+{
+	draining_ = true;
+	subscriber_stats_ = subscriber_->stats();
+	subscriber_.reset();
+	reader_.close();
+	{
+		const std::lock_guard<std::mutex> lock(inbox_mutex_);
+		inbox_closed_ = true;
+		for (const auto &[fd, request] : inbox_)
+			::close(fd);
+		inbox_.clear();
+	}
+	for (const auto &[id, client] : clients_)
+		close_politely(*client);
+}
+
+Handlers Streamer::Impl::handlers()
+{
+	Handlers handlers;
+	handlers.on_event = [this](const Event &event) {
+		if (options_.on_event)
+			options_.on_event(event);
+		for (const auto &[prefix, clients] : prefixes_) {
+			if (event.stream.compare(0, prefix.size(), prefix) != 0)
+				continue;
+			for (Client *client : clients)
+				follow_found(*client, event.stream,
+							 client->request.prefix_start.kind() == Start::Kind::beginning
+								 ? Start::beginning()
+								 : Start::after({event.seq - 1, 0}),
+							 Mark{event.seq - 1, 0});
+		}
+		const auto hub = hubs_.find(event.stream);
+		if (hub == hubs_.end())
+			return;
+		hub->second.batch.add(event);
+		live_.insert(&hub->second);
+	};
+	handlers.on_gap = [this](const Gap &gap) {
+		const auto hub = hubs_.find(gap.stream);
+		if (hub == hubs_.end() || !hub->second.mark)
+			return;
+		hub->second.mark = Mark{gap.low_water, 0};
+		for (Subscription *subscription : hub->second.subscriptions)
+			if (subscription->state == Subscription::State::live && subscription->mark.seq < gap.low_water)
+				tell_gap(*subscription, gap.low_water);
+	};
+	handlers.on_reset = [this](const Reset &reset) {
+		const auto hub = hubs_.find(reset.stream);
+		if (hub == hubs_.end() || !hub->second.mark)
+			return;
+		hub->second.mark = Mark{reset.low_water, 0};
+		hub->second.batch = {};
+		for (Subscription *subscription : hub->second.subscriptions)
+			if (subscription->state != Subscription::State::starting)
+				tell_reset(*subscription, reset.low_water);
+	};
+	return handlers;
+}
+
+void Streamer::Impl::admit_waiting()
+{
+	std::vector<std::pair<int, SseRequest>> waiting;
+	{
+		const std::lock_guard<std::mutex> lock(inbox_mutex_);
+		waiting.swap(inbox_);
+	}
+	for (auto &[fd, request] : waiting)
+		admit(fd, std::move(request));
+}
+
+void Streamer::Impl::admit(int fd, SseRequest request)
+{
+	const auto now = Clock::now();
+	auto made = std::make_unique<Client>(next_id_++, fd);
+	epoll_event event = {};
+	event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+	event.data.u64 = made->id;
+	const int flags = ::fcntl(fd, F_GETFL);
+	if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+		::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0)
+		return; // not a socket any more; the client's destructor closes it
+	Client &client = *made;
+	clients_.emplace(client.id, std::move(made));
+	connections_ = clients_.size();
+	stats_.added++;
+	stats_.connections = clients_.size();
+
+	client.request = std::move(request);
+	client.last_write = client.last_event = now;
+	client.timer = timers_.end();
+	std::string greeting;
+	const auto half = static_cast<unsigned>(options_.retry.count() / 2);
+	sse::append_retry(greeting, milliseconds(half + random_() % (2 * half + 1)));
+	sse::append_comment(greeting, "pg_doorbell");
+	push(client, std::move(greeting));
+
+	for (std::size_t i = 0; i < client.request.streams.size(); i++)
+		follow_named(client, client.request.streams[i],
+					 client.request.starts.empty() ? Start::now() : client.request.starts[i]);
+	for (const std::string &prefix : client.request.prefixes) {
+		const bool is_new = prefixes_.find(prefix) == prefixes_.end();
+		prefixes_[prefix].insert(&client);
+		if (is_new)
+			subscriber_->follow_prefix(prefix, Start::now());
+	}
+	if (!client.request.prefixes.empty() && client.request.prefix_start.kind() == Start::Kind::beginning) {
+		client.undiscovered = client.request.prefixes;
+		undiscovered_.insert(&client);
+	}
+	set_timer(client, due(client));
+}
+
+Streamer::Impl::Subscription &Streamer::Impl::subscribe(Client &client, Hub &hub, Start start)
+{
+	client.subscriptions.push_back(std::make_unique<Subscription>(Subscription{&client, &hub, start.mark(), start}));
+	Subscription &subscription = *client.subscriptions.back();
+	hub.subscriptions.insert(&subscription);
+	if (!client.request.prefixes.empty())
+		client.hubs.insert(&hub);
+	return subscription;
+}
+
+// Adds a subscription of a stream that the request names.
+void Streamer::Impl::follow_named(Client &client, std::string_view stream, Start start)
+{
+	auto found = hubs_.find(stream);
+	if (found == hubs_.end())
+		found = hubs_.emplace(std::string(stream), Hub{}).first;
+	Hub &hub = found->second;
+	hub.stream = stream;
+	if (!std::exchange(hub.named, true)) {
+		// A stream that is followed by a prefix goes on from where it is.
+		const std::optional<Mark> mark = subscriber_->mark(stream);
+		subscriber_->follow(stream, mark ? Start::after(*mark) : Start::now());
+		if (!hub.mark && mark)
+			hub.mark = mark;
+		if (!hub.mark)
+			unsettled_.insert(&hub);
+	}
+
+	Subscription &subscription = subscribe(client, hub, start);
+	subscription.counted = true;
+	client.unstarted++;
+	const Mark asked = start.mark();
+	if (hub.mark && (start.kind() == Start::Kind::now || (asked.check != 0 && asked == *hub.mark)))
+		started(subscription, *hub.mark, Subscription::State::live);
+	else if (start.kind() != Start::Kind::now)
+		starting_.insert(&subscription);
+}
+
+// Adds a subscription of a stream that belongs to a prefix, unless the client has one. `live`: the Subscriber's mark.
+void Streamer::Impl::follow_found(Client &client, std::string_view stream, Start start, std::optional<Mark> live)
+{
+	auto found = hubs_.find(stream);
+	if (found != hubs_.end() && client.hubs.count(&found->second) > 0)
+		return;
+	if (found == hubs_.end()) {
+		found = hubs_.emplace(std::string(stream), Hub{}).first;
+		found->second.stream = stream;
+		found->second.mark = live;
+		if (!live)
+			unsettled_.insert(&found->second); // until the Subscriber has discovered it
+	}
+	Hub &hub = found->second;
+	Subscription &subscription = subscribe(client, hub, start);
+	const bool up_to_date = start.kind() == Start::Kind::after && hub.mark && start.mark().seq >= hub.mark->seq;
+	started(subscription, start.mark(), up_to_date ? Subscription::State::live : Subscription::State::behind);
+}
+
+void Streamer::Impl::settle_hubs()
+{
+	for (auto i = unsettled_.begin(); i != unsettled_.end();) {
+		Hub &hub = **i;
+		const std::optional<Mark> mark = subscriber_->mark(hub.stream);
+		if (!mark) {
+			++i;
+			continue;
+		}
+		// What has arrived since it was settled lies in the batch, behind its beginning.
+		hub.mark = hub.batch.empty() ? *mark : Mark{hub.batch.mark(0).seq - 1, 0};
+		i = unsettled_.erase(i);
+		read_at_ = Clock::time_point::min(); // who is behind in it waited for this
+		for (Subscription *subscription : hub.subscriptions)
+			if (subscription->state == Subscription::State::starting && subscription->start.kind() == Start::Kind::now)
+				started(*subscription, *hub.mark, Subscription::State::live);
+	}
+}
+
+void Streamer::Impl::broadcast()
+{
+	for (Hub *hub : live_) {
+		if (hub->batch.empty() || !hub->mark)
+			continue;
+		const Mark mark = hub->batch.mark(hub->batch.size() - 1);
+		for (Subscription *subscription : hub->subscriptions)
+			if (subscription->state == Subscription::State::live && !deliver(*subscription, hub->batch)) {
+				subscription->state = Subscription::State::behind;
+				behind_.insert(subscription);
+				stats_.fell_behind++;
+			}
+		hub->mark = mark;
+		hub->batch = {};
+	}
+	live_.clear();
+}
+
+void Streamer::Impl::watch_sockets()
+{
+	epoll_event events[256];
+	int count;
+	do {
+		count = ::epoll_wait(epoll_, events, 256, 0);
+		for (int i = 0; i < count; i++) {
+			const auto found = clients_.find(events[i].data.u64);
+			if (found == clients_.end())
+				continue;
+			Client &client = *found->second;
+			if ((events[i].events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0) {
+				leave(client);
+			} else if ((events[i].events & EPOLLOUT) != 0 && client.blocked) {
+				client.blocked = false;
+				mark_dirty(client);
+			}
+		}
+	} while (count == 256);
+}
+
+std::vector<Descriptor> Streamer::Impl::descriptors() const
+{
+	std::vector<Descriptor> all;
+	if (subscriber_)
+		all = subscriber_->descriptors();
+	all.push_back({waker_.fd(), POLLIN});
+	all.push_back({epoll_, POLLIN});
+	if (!draining_ && reader_.status() != detail::Connection::Status::closed)
+		all.push_back(reader_.descriptor());
+	return all;
+}
+
+Clock::time_point Streamer::Impl::deadline() const
+{
+	Clock::time_point earliest = timers_.empty() ? Clock::time_point::max() : timers_.begin()->first;
+	if (draining_)
+		return earliest;
+	earliest = std::min({earliest, subscriber_->deadline(), reader_.deadline()});
+	const bool wants_to_ask = !starting_.empty() || !undiscovered_.empty();
+	if (reader_.status() == detail::Connection::Status::closed && (wants_to_ask || !behind_.empty()))
+		earliest = std::min(earliest, retry_at_);
+	else if (reader_.status() == detail::Connection::Status::idle && !behind_.empty())
+		earliest = std::min(earliest, read_at_);
+	return earliest;
+}
+
+Streamer::Streamer(StreamerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Streamer::~Streamer() = default;
+
+void Streamer::add(int fd, SseRequest request)
+{
+	impl_->add(fd, std::move(request));
+}
+
+std::size_t Streamer::poll(milliseconds timeout)
+{
+	return impl_->poll(timeout);
+}
+
+void Streamer::run()
+{
+	while (!impl_->stop_.exchange(false) && !impl_->is_shut_down())
+		impl_->poll(milliseconds::max());
+}
+
+void Streamer::shutdown() noexcept
+{
+	impl_->shut_down_ = true;
+	impl_->waker_.ring();
+}
+
+void Streamer::stop() noexcept
+{
+	impl_->stop_ = true;
+	impl_->waker_.ring();
+}
+
+void Streamer::wake() noexcept
+{
+	impl_->waker_.ring();
+}
+
+bool Streamer::is_shut_down() const noexcept
+{
+	return impl_->is_shut_down();
+}
+
+std::size_t Streamer::connections() const noexcept
+{
+	return impl_->connections_;
+}
+
+std::vector<Descriptor> Streamer::descriptors() const
+{
+	return impl_->descriptors();
+}
+
+Clock::time_point Streamer::deadline() const
+{
+	return impl_->deadline();
+}
+
+State Streamer::state() const noexcept
+{
+	return impl_->subscriber_ ? impl_->subscriber_->state() : State::down;
+}
+
+const std::string &Streamer::last_error() const noexcept
+{
+	return impl_->subscriber_ ? impl_->subscriber_->last_error() : impl_->no_error_;
+}
+
+const StreamerStats &Streamer::stats() const noexcept
+{
+	return impl_->stats_;
+}
+
+const SubscriberStats &Streamer::subscriber_stats() const noexcept
+{
+	return impl_->subscriber_ ? impl_->subscriber_->stats() : impl_->subscriber_stats_;
+}
+
+} // namespace doorbell

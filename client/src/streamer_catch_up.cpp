@@ -1,0 +1,277 @@
+// How Streamer reads the table for those who are behind. See streamer_impl.hpp.
+#include "streamer_impl.hpp"
+
+#include "wait.hpp"
+
+#include <algorithm>
+
+namespace doorbell {
+
+using detail::Params;
+using Status = detail::Connection::Status;
+
+namespace {
+
+constexpr std::size_t most_positions = 1'000;
+constexpr milliseconds pause_after_nothing{10}; // when a read did not bring a hub's followers nearer
+
+} // namespace
+
+void Streamer::Impl::advance_catch_up()
+{
+	const bool wanted = !starting_.empty() || !undiscovered_.empty() || !behind_.empty();
+	try {
+		if (reader_.status() == Status::closed) {
+			if (!wanted || Clock::now() < retry_at_)
+				return;
+			reader_.connect();
+		}
+		reader_.advance();
+		auto result = reader_.take_result();
+		if (!result)
+			return;
+		backoff_.reset();
+		const CatchUp::Kind kind = request_.kind;
+		if (kind == CatchUp::Kind::survey)
+			surveyed(*result);
+		else if (kind == CatchUp::Kind::discover)
+			discovered(*result);
+		else if (kind == CatchUp::Kind::read)
+			read(*result);
+		request_ = {};
+	} catch (const Error &error) {
+		catch_up_failed(error);
+	}
+}
+
+void Streamer::Impl::catch_up_failed(const Error &error)
+{
+	reader_.close();
+	request_ = {};
+	retry_at_ = detail::deadline_after(backoff_.next());
+	if (detail::is_lasting(error.sqlstate()))
+		throw error;
+}
+
+void Streamer::Impl::ask_catch_up()
+{
+	if (reader_.status() != Status::idle || request_.kind != CatchUp::Kind::none)
+		return;
+	try {
+		if (!ask_survey() && !ask_discover())
+			ask_read();
+	} catch (const Error &error) { // from sending: the connection broke
+		catch_up_failed(error);
+	}
+}
+
+void Streamer::Impl::send(CatchUp request, const char *sql, const Params &params)
+{
+	request_ = std::move(request);
+	reader_.send(sql, params);
+}
+
+bool Streamer::Impl::ask_survey()
+{
+	std::map<std::pair<std::string_view, std::int64_t>, bool> asked; // the same question is asked once
+	for (const Subscription *subscription : starting_) {
+		if (!subscription->hub->mark)
+			continue;
+		asked.emplace(std::pair(std::string_view(subscription->hub->stream), subscription->start.mark().seq), true);
+		if (asked.size() >= most_positions)
+			break;
+	}
+	if (asked.empty())
+		return false;
+	CatchUp request;
+	request.kind = CatchUp::Kind::survey;
+	std::vector<std::string_view> streams;
+	std::vector<std::int64_t> seqs;
+	for (const auto &[position, unused] : asked) {
+		streams.push_back(position.first);
+		seqs.push_back(position.second);
+	}
+	send(std::move(request), detail::survey_sql, Params().text_array(streams).int8_array(seqs));
+	return true;
+}
+
+void Streamer::Impl::surveyed(const detail::Result &result)
+{
+	for (int i = 0; i < result.rows(); i++) {
+		const detail::Survey row(result, i);
+		const auto found = hubs_.find(row.stream);
+		if (found == hubs_.end())
+			continue;
+		Hub &hub = found->second;
+		for (Subscription *subscription : hub.subscriptions) {
+			const Start start = subscription->start;
+			if (subscription->state != Subscription::State::starting || start.mark().seq != row.given ||
+				start.kind() == Start::Kind::now || !hub.mark)
+				continue;
+			subscription->mark = start.mark();
+			switch (start.kind() == Start::Kind::beginning ? detail::Verdict::same : row.judge(start.mark())) {
+			case detail::Verdict::same:
+				if (start.kind() == Start::Kind::beginning)
+					subscription->mark = {row.low_water, 0};
+				else if (row.check != 0)
+					subscription->mark.check = row.check;
+				break;
+			case detail::Verdict::gap:
+				tell_gap(*subscription, row.low_water);
+				break;
+			case detail::Verdict::reset:
+				tell_reset(*subscription, row.low_water);
+				break;
+			}
+			if (subscription->state != Subscription::State::starting)
+				continue;
+			const bool up_to_date = subscription->mark.seq >= hub.mark->seq;
+			started(*subscription, subscription->mark,
+					up_to_date ? Subscription::State::live : Subscription::State::behind);
+		}
+	}
+}
+
+bool Streamer::Impl::ask_discover()
+{
+	if (undiscovered_.empty())
+		return false;
+	CatchUp request;
+	request.kind = CatchUp::Kind::discover;
+	request.prefix = (*undiscovered_.begin())->undiscovered.front();
+	const Params params = Params().text(request.prefix);
+	send(std::move(request), detail::discover_sql, params);
+	return true;
+}
+
+// The streams of one prefix: who wants them from the beginning follows them all.
+void Streamer::Impl::discovered(const detail::Result &result)
+{
+	const std::set<Client *> waiting = undiscovered_;
+	for (Client *client : waiting) {
+		std::vector<std::string> &left = client->undiscovered;
+		const auto found = std::find(left.begin(), left.end(), request_.prefix);
+		if (found == left.end())
+			continue;
+		for (int i = 0; i < result.rows(); i++) {
+			const std::string_view stream = result.text(i, 0);
+			follow_found(*client, stream, Start::beginning(), subscriber_->mark(stream));
+		}
+		left.erase(found);
+		if (left.empty())
+			undiscovered_.erase(client);
+	}
+}
+
+bool Streamer::Impl::ask_read()
+{
+	const Clock::time_point now = Clock::now();
+	if (behind_.empty() || now < read_at_)
+		return false;
+	read_at_ = Clock::time_point::max();
+	std::map<Hub *, Mark> lowest;
+	const std::size_t most = std::min(most_positions, static_cast<std::size_t>(limit_));
+	for (Subscription *subscription : behind_) {
+		const Client &client = *subscription->client;
+		Hub &hub = *subscription->hub;
+		if (!client.is_ready() || !hub.mark || client.socket.waiting() > options_.buffer_bytes / 2)
+			continue;
+		if (hub.read_at > now) {
+			read_at_ = std::min(read_at_, hub.read_at);
+			continue;
+		}
+		const auto found = lowest.find(&hub);
+		if (found == lowest.end() && lowest.size() < most)
+			lowest.emplace(&hub, subscription->mark);
+		else if (found != lowest.end() && subscription->mark.seq < found->second.seq)
+			found->second = subscription->mark;
+	}
+	if (lowest.empty())
+		return false;
+	CatchUp request;
+	request.kind = CatchUp::Kind::read;
+	std::vector<std::string_view> streams;
+	std::vector<std::int64_t> seqs;
+	for (const auto &[hub, mark] : lowest) {
+		request.positions.emplace_back(hub->stream, mark);
+		streams.push_back(hub->stream);
+		seqs.push_back(mark.seq);
+	}
+	stats_.catch_ups++;
+	send(std::move(request), detail::read_sql, Params().text_array(streams).int8_array(seqs).int4(limit_));
+	return true;
+}
+
+void Streamer::Impl::read(const detail::Result &result)
+{
+	struct Page {
+		detail::SseBatch batch;
+		std::int64_t low_water = 0;
+		std::uint32_t check = 0; // of the event at the mark that was asked from; 0: there is none
+	};
+	std::map<std::string, Page, std::less<>> pages;
+	Event event;
+	std::size_t bytes = 0;
+	int events = 0;
+	for (int i = 0; i < result.rows(); i++) {
+		Page &page = pages[std::string(result.text(i, 0))];
+		if (result.is_null(i, 5)) {
+			detail::read_entry(result, i, event);
+			page.batch.add(event);
+			bytes += event.payload.size();
+			events++;
+		} else {
+			page.low_water = result.int8(i, 1);
+			if (!result.is_null(i, 2))
+				page.check = check_of(result.text(i, 0), result.int8(i, 5), result.text(i, 2), result.time(i, 4));
+		}
+	}
+	limit_ = detail::next_limit(limit_, events, bytes, options_.subscriber);
+
+	for (const auto &[stream, mark] : request_.positions) {
+		const auto found = hubs_.find(stream);
+		if (found == hubs_.end())
+			continue;
+		Hub &hub = found->second;
+		Page &page = pages[stream];
+		bool moved = false;
+		// Another event lies at the mark, or none although there are some behind it.
+		const bool lost = page.check == 0 && page.low_water < mark.seq && !page.batch.empty();
+		if (mark.check != 0 && (lost || (page.check != 0 && page.check != mark.check))) {
+			for (Subscription *subscription : hub.subscriptions)
+				if (subscription->state == Subscription::State::behind)
+					tell_reset(*subscription, page.low_water);
+		} else {
+			moved = give_page(hub, mark, page.batch, page.low_water);
+		}
+		hub.read_at = moved ? Clock::time_point::min() : detail::deadline_after(pause_after_nothing);
+	}
+	read_at_ = Clock::time_point::min();
+}
+
+// Gives what was read behind `asked` to all who are behind; true if that brought somebody nearer.
+bool Streamer::Impl::give_page(Hub &hub, Mark asked, detail::SseBatch &batch, std::int64_t low_water)
+{
+	bool moved = false;
+	for (Subscription *subscription : hub.subscriptions) {
+		if (subscription->state != Subscription::State::behind || subscription->mark.seq < asked.seq ||
+			!subscription->client->is_ready())
+			continue;
+		const std::int64_t before = subscription->mark.seq;
+		if (before < low_water) {
+			if (before == 0 && subscription->start.kind() == Start::Kind::beginning)
+				subscription->mark = {low_water, 0};
+			else
+				tell_gap(*subscription, low_water);
+		}
+		deliver(*subscription, batch);
+		moved |= subscription->mark.seq > before;
+		if (hub.mark && subscription->mark.seq >= hub.mark->seq) {
+			subscription->state = Subscription::State::live;
+			behind_.erase(subscription);
+		}
+	}
+	return moved;
+}
+
+} // namespace doorbell
