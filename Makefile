@@ -64,6 +64,7 @@ run-demo:
 run-test:
 	bash test/tools/test.sh $(PARTS)
 run-bench:
+	+@cmake --build build --target bench_programs
 	bash bench/run.sh
 run-sanitize:
 	bash test/tools/sanitize.sh
@@ -76,7 +77,7 @@ help:
 	@echo "make installcheck regression and isolation tests on a running server that has it installed"
 	@echo "make demo         a real workload and its events, live, on a private server (DEMO_SECONDS=10)"
 	@echo "make test         every test, on private servers (PARTS='regress tap', CONTRACT_SECONDS=20)"
-	@echo "make bench        one table: append and replay against their alternatives (BENCH_SECONDS, BENCH_ROUNDS, BENCH_DIR)"
+	@echo "make bench        one table of comparisons (BENCH_SUITES='append replay', BENCH_SECONDS, BENCH_ROUNDS, FLUSH_MS)"
 	@echo "make sanitize     the client's tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
 	@echo "make lint         clang-format, clang-tidy and shellcheck"
 	@echo "PG_CONFIG=...     the PostgreSQL to use; else version 15 if there is one"

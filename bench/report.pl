@@ -2,16 +2,18 @@
 # Prints the table of a benchmark run from its results (see run.sh): one line per comparison, the ratio first.
 #
 # A ratio is the median of the ratios within each round, because what disturbs a machine lasts longer than a round;
-# beside it stand the smallest and the largest one. The rates are medians of their own.
+# beside it stand the smallest and the largest one. The values are medians of their own.
 use strict;
 use warnings;
 use JSON::PP;
 
-my (%rate, @comparisons);
+my (%values, %lost, @comparisons);
 while (<>) {
 	my $line = decode_json($_);
 	if (exists $line->{round}) {
-		$rate{ $line->{suite} }{ $line->{case} }{ $line->{name} }[ $line->{round} - 1 ] = $line->{per_second};
+		my $point = join ' ', @$line{qw(suite load name clients listeners)};
+		$values{$point}[ $line->{round} - 1 ] = $line->{value};
+		$lost{$point} += $line->{lost} // 0;
 	} else {
 		push @comparisons, $line;
 	}
@@ -23,27 +25,44 @@ sub median
 	return ($sorted[ $#sorted / 2 ] + $sorted[ @sorted / 2 ]) / 2;
 }
 
-# 12345.6 per second as "12,346/s"; as a duration, "81 us".
+# "12,346/s" or "81 us"
 sub in_unit
 {
-	my ($rate, $unit) = @_;
-	return sprintf '%.0f us', 1e6 / $rate if $unit eq 'seconds';
-	my $text = sprintf '%.0f', $rate;
+	my ($value, $unit) = @_;
+	my $text = sprintf '%.0f', $value;
 	1 while $text =~ s/^(\d+)(\d{3})/$1,$2/;
-	return "$text/s";
+	return $unit eq 'us' ? "$text us" : "$text/s";
 }
 
-my $format = "%-6s %-11s %-8s %-7s %-7s %-15s %-19s %s\n";
-printf $format, qw(ratio range goal), '', qw(suite case ours theirs);
+sub point # what was measured for one side of a comparison
+{
+	my ($comparison, $side) = @_;
+	return join ' ', $comparison->{suite}, $comparison->{load}, @{ $comparison->{$side} };
+}
+
+# The cell of one side: its name and median; what it lost, if it can lose anything.
+sub cell
+{
+	my ($comparison, $side) = @_;
+	my $point = point($comparison, $side);
+	my $text = "$comparison->{$side}[0] " . in_unit(median(@{ $values{$point} }), $comparison->{unit});
+	return $lost{$point} ? "$text, $lost{$point} lost" : $text;
+}
+
+my $format = "%-6s %-12s %-8s %-7s %-10s %-13s %7s %9s  %-29s %s\n";
+printf $format, qw(ratio range goal), '', qw(suite load clients listeners ours theirs);
 for my $c (@comparisons) {
-	my ($ours, $theirs) = map { $rate{ $c->{suite} }{ $c->{case} }{ $c->{$_} } } qw(ours theirs);
-	my @ratios = map { $c->{unit} eq 'seconds' ? $theirs->[$_] / $ours->[$_] : $ours->[$_] / $theirs->[$_] } 0 .. $#$ours;
+	my ($ours, $theirs) = map { $values{ point($c, $_) } } qw(ours theirs);
+	my @ratios = map { $ours->[$_] / $theirs->[$_] } 0 .. $#$ours;
 	my $ratio = median(@ratios);
 	my ($least, $most) = (sort { $a <=> $b } @ratios)[ 0, -1 ];
-	my $met = '';
+	my $verdict = '';
 	if ($c->{goal} =~ /^(>=|<=) ([\d.]+)$/) {
-		$met = ($1 eq '>=' ? $ratio >= $2 : $ratio <= $2) ? 'met' : 'MISSED';
+		$verdict = ($1 eq '>=' ? $ratio >= $2 : $ratio <= $2) ? 'met' : 'MISSED';
 	}
-	printf $format, sprintf('%.2f', $ratio), sprintf('%.2f..%.2f', $least, $most), $c->{goal}, $met, $c->{suite}, $c->{case},
-	  "$c->{ours} " . in_unit(median(@$ours), $c->{unit}), "$c->{theirs} " . in_unit(median(@$theirs), $c->{unit});
+	my (undef, $clients, $listeners) = @{ $c->{ours} };
+	my @cells = map { cell($c, $_) } qw(ours theirs);
+	$cells[1] .= " ($c->{theirs}[1] clients)" if $c->{theirs}[1] != $clients;
+	printf $format, sprintf('%.2f', $ratio), sprintf('%.2f..%.2f', $least, $most), $c->{goal}, $verdict, $c->{suite},
+	  $c->{load}, $clients, $listeners, @cells;
 }

@@ -36,6 +36,7 @@ struct Slot {
 	bool everything;
 	TimestampTz everything_asked_at;
 	RingCounters counters;
+	int64 appends_taken; // of those counted, rung or with the ringer
 	char last_error[sizeof(RingerStatus::last_error)];
 };
 
@@ -335,6 +336,8 @@ bool take_rings(int number, Batch &batch, int limit)
 	batch.everything = slot.everything;
 	batch.everything_asked_at = slot.everything_asked_at;
 	slot.everything = false;
+	batch.appends = slot.counters.appends - slot.appends_taken;
+	slot.appends_taken = slot.counters.appends;
 	while (batch.count < limit && slot.first != none) {
 		const int taken = slot.first;
 		const WaitingRing &ring = rings[taken];

@@ -72,6 +72,7 @@ struct Batch {
 	int count;
 	bool everything;
 	TimestampTz everything_asked_at;
+	int64 appends; // that it stands for
 };
 bool take_rings(int slot, Batch &batch, int limit); // false: nothing waits, and the next post wakes us
 bool leave_ring_slot_if_idle(int slot);

@@ -6,6 +6,8 @@ namespace pg_doorbell {
 
 static constexpr int max_batch = 512;
 static constexpr long retry_ms = 1000;
+static constexpr int64 busy_pause_ms =
+	2; // when a batch stood for several appends, so that the next one stands for more
 static constexpr int64 pause_factor = 20; // at most a twentieth of the time goes into sending under load
 
 static bool ringer_on = true;
@@ -108,9 +110,10 @@ static bool wait(int slot, long milliseconds)
 	return !ShutdownRequestPending && !ringer_must_stop(slot);
 }
 
-static long pause_after(TimestampTz began, TimestampTz done)
+static long pause_after(const Batch &batch, int64 cost_us)
 {
-	return static_cast<long>(Min((done - began) * pause_factor / 1000, static_cast<int64>(linger_ms)));
+	const int64 least = batch.appends > 1 ? busy_pause_ms : 0;
+	return static_cast<long>(Min(Max(cost_us * pause_factor / 1000, least), static_cast<int64>(linger_ms)));
 }
 
 static void ring_until_told_to_stop(int slot)
@@ -130,7 +133,7 @@ static void ring_until_told_to_stop(int slot)
 				report_batch(slot, batch, done);
 			else if (!stay)
 				return; // told to stop, and nobody can be told
-			const long pause = failing ? retry_ms : pause_after(began, done);
+			const long pause = failing ? retry_ms : pause_after(batch, done - began);
 			if (stay && pause > 0)
 				stay = wait(slot, pause);
 		} else if (!stay) {

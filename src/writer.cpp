@@ -4,7 +4,7 @@
 
 namespace pg_doorbell {
 
-static constexpr int max_slots = 1000;
+static constexpr int max_slots = 64;
 
 // Our own BEFORE trigger serves rows that COPY or INSERT bring, as in a restore; appends need it not.
 static bool is_restore_trigger(const Trigger &trigger)

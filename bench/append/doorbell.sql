@@ -1,5 +1,5 @@
--- doorbell.append, without rings.
+-- doorbell.append, in a database that is named after its ring mode.
 CREATE EXTENSION pg_doorbell;
-ALTER DATABASE doorbell SET doorbell.ring_mode = off;
+ALTER DATABASE :"DBNAME" SET doorbell.ring_mode = :'mode';
 -- Each transaction:
 SELECT doorbell.append(concat('s:', :n::int), 'test', :payload);

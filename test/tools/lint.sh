@@ -25,7 +25,7 @@ check clang-format clang-format --dry-run -Werror < <(git ls-files '*.cpp' '*.hp
 check "clang-tidy src" "${tidy[@]}" -- -std=c++17 -Iclient/include -isystem "$server" < <(git ls-files 'src/*.cpp')
 if [ -f client/CMakeLists.txt ]; then
 	cmake -S client -B build/lint -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null || status=1
-	check "clang-tidy client" "${tidy[@]}" -p build/lint < <(git ls-files 'client/*.cpp' 'test/*.cpp')
+	check "clang-tidy client" "${tidy[@]}" -p build/lint < <(git ls-files 'client/*.cpp' 'test/*.cpp' 'bench/*.cpp')
 fi
 check shellcheck shellcheck -x < <(git ls-files '*.sh' .ci/run)
 exit "$status"

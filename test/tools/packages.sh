@@ -52,6 +52,9 @@ need nlohmann-json3-dev has_header nlohmann/json.hpp
 need binutils has readelf nm
 need perl has prove
 need libipc-run-perl perl -MIPC::Run -e1
+if [ "$goal" = bench ]; then # PgQ is one of the competitors
+	need postgresql-VERSION-pgq3 test -f "${PG_CONFIG:+$("$PG_CONFIG" --sharedir)}/extension/pgq.control"
+fi
 if [ "$goal" = lint ]; then
 	need clang-format has clang-format
 	need clang-tidy has clang-tidy

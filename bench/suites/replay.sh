@@ -16,16 +16,18 @@ query replay "DO \$\$ BEGIN
 END \$\$"
 query replay 'VACUUM ANALYZE'
 query replay 'CHECKPOINT'
+mkdir "$work/in/replay"
 for name in "${competitors[@]}"; do
 	{
 		echo '\set after random(0, 999000)'
 		cat "$top/bench/replay/$name.sql"
-	} >"$work/in/replay-$name.sql"
+	} >"$work/in/replay/$name"
 done
 
 measure_replay() # NAME ROUND SECONDS
 {
-	measure replay "1000 events" "$1" "$2" --client=1 --time="$3" --file="replay-$1.sql" replay
+	load 0 replay --client=1 --time="$3" --file="replay/$1"
+	record replay "1000 events" "$1" 1 0 "$2" "$(awk "BEGIN { print 1e6 / $rate }")"
 }
 
 for name in "${competitors[@]}"; do
@@ -37,4 +39,4 @@ for round in $(seq $((rounds * 2))); do
 	done
 done
 
-compare replay "1000 events" seconds doorbell select "<= 1.2"
+compare replay us "<= 1.2" "1000 events" "doorbell 1 0" "select 1 0"
