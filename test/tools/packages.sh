@@ -55,6 +55,10 @@ need libipc-run-perl perl -MIPC::Run -e1
 if [ "$goal" = bench ]; then # PgQ is one of the competitors
 	need postgresql-VERSION-pgq3 test -f "${PG_CONFIG:+$("$PG_CONFIG" --sharedir)}/extension/pgq.control"
 fi
+if [ "$goal" = bench-sse ]; then # nchan is the competitor; nginx itself comes with it
+	need nginx has /usr/sbin/nginx
+	need libnginx-mod-nchan test -f /usr/lib/nginx/modules/ngx_nchan_module.so
+fi
 if [ "$goal" = lint ]; then
 	need clang-format has clang-format
 	need clang-tidy has clang-tidy
