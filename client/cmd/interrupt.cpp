@@ -38,6 +38,12 @@ bool Interrupt::is_pending() const noexcept
 	return ::poll(&descriptor, 1, 0) > 0;
 }
 
+unsigned Interrupt::take() noexcept
+{
+	std::uint64_t signals = 0;
+	return ::read(event_fd, &signals, sizeof signals) < 0 ? 0 : static_cast<unsigned>(signals);
+}
+
 int Interrupt::fd() const noexcept
 {
 	return event_fd;

@@ -12,7 +12,8 @@ public:
 	Interrupt &operator=(const Interrupt &) = delete;
 
 	bool is_pending() const noexcept;
-	int fd() const noexcept; // readable once a signal has come
+	unsigned take() noexcept; // the signals that have come since the last call; none is pending then
+	int fd() const noexcept;  // readable while a signal is pending
 };
 
 Interrupt &interrupt(); // the one of this process, made by the first call

@@ -31,6 +31,7 @@ static int run(int argc, char **argv)
 	add_import(app, command);
 	add_replay(app, command);
 	add_tail(app, command);
+	add_serve(app, command);
 	add_status(app, command);
 
 	try {

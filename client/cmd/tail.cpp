@@ -8,23 +8,23 @@
 #include "format.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
+#include "starts.hpp"
+#include "state_watch.hpp"
 #include "summary.hpp"
+#include "wait.hpp"
 
 #include <doorbell/doorbell.hpp>
 
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <poll.h>
-#include <utility>
 
 namespace command {
 namespace {
 
 constexpr std::size_t high_output = 1024 * 1024;
 constexpr std::size_t low_output = high_output / 2;
-constexpr std::chrono::seconds patience{1}; // before anything is said about a state that is not live
 
 // Where the streams start: `marks` are those of the named ones, in their order.
 struct Starts {
@@ -66,20 +66,12 @@ void Tail::check() const
 
 Starts Tail::starts() const
 {
-	using doorbell::Start;
 	Starts starts;
-	starts.marks.resize(streams.size());
-	if (after == "now" || after == "0") {
-		starts.others = after == "now" ? Start::now() : Start::beginning();
-		starts.named.assign(streams.size(), starts.others);
-		return starts;
-	}
-	if (after.find(',') == std::string::npos && after.find('-') == std::string::npos)
-		starts.marks.assign(streams.size(), doorbell::parse_mark(after));
-	else
-		starts.marks = doorbell::parse_cursor(after, streams.size());
-	for (const doorbell::Mark mark : starts.marks)
-		starts.named.push_back(Start::after(mark));
+	if (after == "0")
+		starts.others = doorbell::Start::beginning();
+	starts.named = parse_starts(after, streams.size());
+	for (const doorbell::Start start : starts.named)
+		starts.marks.push_back(start.mark());
 	return starts;
 }
 
@@ -107,8 +99,8 @@ public:
 				break;
 			if (output_.waiting() <= low_output)
 				subscriber_.resume();
-			complain();
-			wait();
+			watch_.look(subscriber_.state(), subscriber_.last_error());
+			wait_for_more();
 		}
 		output_.flush();
 	}
@@ -134,7 +126,10 @@ private:
 		};
 		handlers.on_gap = [this](const doorbell::Gap &gap) { formatter_.gap(output_.text(), gap); };
 		handlers.on_reset = [this](const doorbell::Reset &reset) { formatter_.reset(output_.text(), reset); };
-		handlers.on_state = [this](doorbell::State state) { note(state); };
+		handlers.on_state = [this](doorbell::State state) {
+			if (state == doorbell::State::live)
+				summary_.live();
+		};
 		return handlers;
 	}
 
@@ -144,41 +139,12 @@ private:
 			subscriber_.pause();
 	}
 
-	void note(doorbell::State state)
+	void wait_for_more()
 	{
-		if (state == doorbell::State::live) {
-			summary_.live();
-			if (std::exchange(complained_, false))
-				say("live");
-		}
-		complain_at_ =
-			state == doorbell::State::live ? doorbell::Clock::time_point::max() : doorbell::Clock::now() + patience;
-	}
-
-	// Says, once, that events do not come or come late, and why.
-	void complain()
-	{
-		if (doorbell::Clock::now() < complain_at_)
-			return;
-		complain_at_ = doorbell::Clock::time_point::max();
-		complained_ = true;
-		say((subscriber_.state() == doorbell::State::down ? "not connected, trying again: "
-														  : "rings are not heard, looking every few seconds: ") +
-			(subscriber_.last_error().empty() ? "no answer yet" : subscriber_.last_error()));
-	}
-
-	void wait()
-	{
-		std::vector<pollfd> all = {{interrupt().fd(), POLLIN, 0}};
 		std::vector<doorbell::Descriptor> descriptors = subscriber_.descriptors();
 		descriptors.push_back(output_.descriptor());
-		for (const doorbell::Descriptor descriptor : descriptors)
-			all.push_back({descriptor.fd, descriptor.events, 0});
-		const doorbell::Clock::time_point now = doorbell::Clock::now();
-		const doorbell::Clock::time_point until = std::min(subscriber_.deadline(), complain_at_);
-		const auto left = std::min<doorbell::Clock::duration>(std::max(until, now) - now, std::chrono::minutes(1));
-		const int timeout = static_cast<int>(std::chrono::ceil<doorbell::milliseconds>(left).count());
-		::poll(all.data(), all.size(), timeout);
+		descriptors.push_back({interrupt().fd(), POLLIN});
+		wait(descriptors, std::min(subscriber_.deadline(), watch_.deadline()));
 	}
 
 	Starts starts_;
@@ -186,8 +152,7 @@ private:
 	Output output_;
 	Summary summary_;
 	std::uint64_t left_;
-	doorbell::Clock::time_point complain_at_ = doorbell::Clock::now() + patience;
-	bool complained_ = false;
+	StateWatch watch_;
 	doorbell::Subscriber subscriber_; // last: its handlers use the others
 };
 
