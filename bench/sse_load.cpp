@@ -13,6 +13,7 @@
 //    meanwhile.
 #include "child.hpp"
 #include "sse_reader.hpp"
+#include "tcp.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -21,13 +22,9 @@
 #include <cstdio>
 #include <deque>
 #include <fstream>
-#include <memory>
-#include <netdb.h>
-#include <netinet/tcp.h>
 #include <optional>
 #include <stdexcept>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 namespace {
 
@@ -87,19 +84,8 @@ Usage usage_of(int pid)
 
 class Load {
 public:
-	explicit Load(const Options &options) : options_(options), epoll_(epoll_create1(EPOLL_CLOEXEC))
+	explicit Load(const Options &options) : options_(options), address_(options.address), epoll_(epoll_create1(EPOLL_CLOEXEC))
 	{
-		const std::size_t colon = options.address.rfind(':');
-		if (colon == std::string::npos)
-			throw std::runtime_error("not HOST:PORT: " + options.address);
-		addrinfo hints = {};
-		hints.ai_socktype = SOCK_STREAM;
-		addrinfo *found = nullptr;
-		const int error = getaddrinfo(options.address.substr(0, colon).c_str(),
-									  options.address.substr(colon + 1).c_str(), &hints, &found);
-		if (error != 0)
-			throw std::runtime_error(options.address + ": " + gai_strerror(error));
-		server_.reset(found);
 		buffer_.resize(256 * 1024);
 		if (options.stalled > 0)
 			stalls_every_ = static_cast<std::size_t>(100 / options.stalled);
@@ -155,17 +141,10 @@ public:
 
 private:
 	struct Connection {
-		int fd = -1;
+		explicit Connection(int fd) : socket(fd) {}
+		bench::Socket socket;
 		bool stalls = false;
 		bench::SseReader reader;
-
-		Connection() = default;
-		Connection(const Connection &) = delete;
-		Connection &operator=(const Connection &) = delete;
-		~Connection() { close(fd); }
-	};
-	struct Free {
-		void operator()(addrinfo *list) const noexcept { freeaddrinfo(list); }
 	};
 
 	static unsigned long long number(std::uint64_t value) { return value; }
@@ -192,25 +171,15 @@ private:
 	void open()
 	{
 		const std::size_t number = connections_.size();
-		Connection &connection = connections_.emplace_back();
-		connection.fd = socket(server_->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		Connection &connection = connections_.emplace_back(address_.make_socket());
 		connection.stalls = stalls_every_ > 0 && number % stalls_every_ == 0;
-		if (connection.fd < 0)
-			fail(errno, "socket");
 		const int small = 1;
 		if (connection.stalls)
-			setsockopt(connection.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-		if (connect(connection.fd, server_->ai_addr, server_->ai_addrlen) != 0)
-			fail(errno, "connect");
-		std::string path = options_.path;
-		const std::size_t at = path.find("{n}");
-		if (at != std::string::npos)
-			path.replace(at, 3, std::to_string(number % options_.streams + 1));
-		const std::string request =
-			"GET " + path + " HTTP/1.1\r\nHost: " + options_.address + "\r\nAccept: text/event-stream\r\n\r\n";
-		if (send(connection.fd, request.data(), request.size(), MSG_NOSIGNAL) < 0)
-			fail(errno, "send");
-		watch(connection.fd, &connection);
+			setsockopt(connection.socket.fd(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+		address_.connect(connection.socket);
+		const auto stream = static_cast<long long>(number % options_.streams + 1);
+		connection.socket.send(address_.sse_request(bench::path_of(options_.path, stream)));
+		watch(connection.socket.fd(), &connection);
 	}
 
 	void work_until(Clock::time_point end, std::uint64_t wanted = UINT64_MAX)
@@ -231,7 +200,7 @@ private:
 
 	void read(Connection &connection)
 	{
-		const ssize_t got = recv(connection.fd, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+		const ssize_t got = recv(connection.socket.fd(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
 		if (got < 0 && errno == EAGAIN)
 			return;
 		if (got > 0)
@@ -239,12 +208,12 @@ private:
 		if (got <= 0)
 			closed_++;
 		if (got <= 0 || (connection.stalls && connection.reader.is_connected()))
-			epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.fd, nullptr);
+			epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.socket.fd(), nullptr);
 	}
 
 	const Options &options_;
+	bench::Address address_;
 	int epoll_;
-	std::unique_ptr<addrinfo, Free> server_;
 	std::string buffer_;
 	std::deque<Connection> connections_;
 	std::size_t stalls_every_ = 0; // 0: none

@@ -5,25 +5,22 @@
 //    counter rises by one in each stream; streams come in turn.
 // 2. With --rate, that many events per second are due at fixed times whatever became of the ones before, and `at` is
 //    that time. Without, it goes on as fast as it can, and `at` is the present.
-// 3. doorbell: one append per transaction with --rate; without, --batch events per transaction, by append_batch for one
-//    stream and by append_many for more. Commits are as durable as the server makes them. PG* variables lead there.
+// 3. doorbell: with --rate, one append per transaction; without, --batch events of one stream per transaction by
+//    append_batch, or one of each of many streams by append_many. Commits are as durable as the server makes them. PG* variables lead there.
 // 4. http: POST, over one connection with up to --ahead requests that are not answered yet, so that one stream's events
 //    cannot overtake each other; for more streams, over --publishers connections, each with its own share of them.
 #include "connection.hpp"
+#include "tcp.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <netdb.h>
 #include <stdexcept>
 #include <string>
-#include <sys/socket.h>
-#include <system_error>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -118,36 +115,18 @@ constexpr std::size_t around_data = 49; // bytes of a payload beside its data, w
 // One keep-alive connection; answers come in the order of requests, and only their status matters.
 class HttpConnection {
 public:
-	explicit HttpConnection(const Options &options) : options_(options)
+	explicit HttpConnection(const Options &options)
+		: options_(options), address_(options.address), socket_(address_.make_socket())
 	{
-		const std::size_t colon = options.address.rfind(':');
-		addrinfo hints = {};
-		hints.ai_socktype = SOCK_STREAM;
-		addrinfo *found = nullptr;
-		if (colon == std::string::npos || getaddrinfo(options.address.substr(0, colon).c_str(),
-													  options.address.substr(colon + 1).c_str(), &hints, &found) != 0)
-			throw std::runtime_error("no address: " + options.address);
-		fd_ = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		const bool connected = fd_ >= 0 && connect(fd_, found->ai_addr, found->ai_addrlen) == 0;
-		freeaddrinfo(found);
-		if (!connected)
-			throw std::system_error(errno, std::generic_category(), options.address);
+		address_.connect(socket_);
 	}
-	HttpConnection(const HttpConnection &) = delete;
-	HttpConnection &operator=(const HttpConnection &) = delete;
-	~HttpConnection() { close(fd_); }
 
 	void post(std::int64_t stream, const std::string &body)
 	{
 		while (unanswered_ >= options_.ahead)
 			read_answers();
-		std::string path = options_.path;
-		path.replace(path.find("{n}"), 3, std::to_string(stream));
-		const std::string request = "POST " + path + " HTTP/1.1\r\nHost: " + options_.address +
-									"\r\nAccept: text/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-									body;
-		if (send(fd_, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
-			throw std::system_error(errno, std::generic_category(), "send");
+		socket_.send("POST " + bench::path_of(options_.path, stream) + " HTTP/1.1\r\nHost: " + address_.text() +
+					 "\r\nAccept: text/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
 		unanswered_++;
 	}
 
@@ -156,7 +135,7 @@ private:
 	{
 		constexpr std::string_view start = "HTTP/1.1 ";
 		char chunk[16384];
-		const ssize_t got = recv(fd_, chunk, sizeof chunk, 0);
+		const ssize_t got = recv(socket_.fd(), chunk, sizeof chunk, 0);
 		if (got <= 0)
 			throw std::runtime_error("the server closed the publisher's connection");
 		text_.append(chunk, static_cast<std::size_t>(got));
@@ -172,7 +151,8 @@ private:
 	}
 
 	const Options &options_;
-	int fd_ = -1;
+	bench::Address address_;
+	bench::Socket socket_;
 	std::string text_;
 	std::size_t unanswered_ = 0;
 };
