@@ -70,8 +70,9 @@ run() # COMMAND...: in $work/in, as the unprivileged user; returns its exit stat
 
 start() # NAME COMMAND...: as `run` does, without waiting; its output goes to log/NAME; sets `started`, its process id
 {
+	: >"$work/log/$1"
 	set -m
-	(cd "$work/in" && exec "${as_user[@]}" "${@:2}") </dev/null >"$work/log/$1" 2>&1 &
+	(cd "$work/in" && exec "${as_user[@]}" "${@:2}") </dev/null >>"$work/log/$1" 2>&1 &
 	started=$!
 	set +m
 	groups+=("$started")
