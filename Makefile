@@ -51,13 +51,25 @@ build/Makefile:
 
 # What people type. Each first installs what it needs and the machine lacks, then goes on in a make that finds it and
 # does not name each command it runs, as plain `make` does.
-WANTED = demo test bench bench-sse sanitize lint
-.PHONY: $(WANTED) $(WANTED:%=run-%)
-$(WANTED):
-	@PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@
-	+@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
+define install_and_run
+@PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@
++@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
+endef
+.PHONY: demo test bench bench-sse sanitize lint run-demo run-test run-bench run-bench-sse run-sanitize run-lint
+demo:
+	$(install_and_run)
+test:
+	$(install_and_run)
+bench:
+	$(install_and_run)
+bench-sse:
+	$(install_and_run)
+sanitize:
+	$(install_and_run)
+lint:
+	$(install_and_run)
 
-$(WANTED:%=run-%): export PG_CONFIG := $(PG_CONFIG)
+run-demo run-test run-bench run-bench-sse run-sanitize run-lint: export PG_CONFIG := $(PG_CONFIG)
 run-demo run-test run-bench run-bench-sse: all
 run-demo:
 	bash test/tools/demo.sh

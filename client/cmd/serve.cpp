@@ -15,6 +15,7 @@ struct Serve {
 	serve::ServerOptions options;
 	std::string jwt_key_file;
 	std::string jwt_algorithm;
+	double header_deadline = 10;
 	double heartbeat = 15;
 	double idle_timeout = 0;
 	double write_deadline = 5;
@@ -50,6 +51,7 @@ int Serve::run(const doorbell::ConnectOptions &connect)
 	else if (!jwt_algorithm.empty())
 		throw std::runtime_error("--jwt-alg without a key: give --jwt-key or DOORBELL_JWT_KEY");
 	options.streamer.subscriber.connect = connect;
+	options.front.header_time = milliseconds_of(header_deadline);
 	options.streamer.heartbeat = milliseconds_of(heartbeat);
 	options.streamer.idle_timeout = milliseconds_of(idle_timeout);
 	options.streamer.write_deadline = milliseconds_of(write_deadline);
@@ -92,6 +94,9 @@ void add_serve(CLI::App &app, Command &command)
 		->option_text("NAME");
 	sub->add_flag("--insecure", options.insecure, "listen on any address without authentication");
 
+	sub->add_option("--header-deadline", serve->header_deadline, "a request must have come after so long (default: 10)")
+		->check(seconds)
+		->option_text("S");
 	sub->add_option("--buffer", options.streamer.buffer_bytes, "bytes that wait for a slow reader (default: 262144)")
 		->check(CLI::Range(4096, 1 << 30))
 		->option_text("BYTES");
@@ -107,7 +112,7 @@ void add_serve(CLI::App &app, Command &command)
 	sub->add_option("--retry", serve->retry, "browsers reconnect after about so long (default: 2)")
 		->check(seconds)
 		->option_text("S");
-	sub->add_flag("--verbose", options.verbose, "a line on stderr for each request");
+	sub->add_flag("--verbose", options.front.verbose, "a line on stderr for each request");
 	sub->callback([serve, &command] { command.run = [serve, &command] { return serve->run(command.connect); }; });
 }
 

@@ -1,12 +1,11 @@
 // The agenda of a subscriber's reads: which streams to read next, and which to ask again later.
 //
 // 1. A stream is queued when it rang above its mark (ring) or when there is known to be more (want). The queue is in
-// the
-//    order of asking, and a stream that is read goes to its end: so streams that do not fit into one read take turns.
+//    the order of asking, and a stream that is read goes to its end: so streams that do not fit into one read take
+//    turns.
 // 2. When a read did not reach the rung seq, an append below it is in flight or the server lags: the stream is stuck.
-// It
-//    is asked again after `first`, and from then on after as long as it has been stuck, so ever more rarely. Once that
-//    has reached `limit`, it is dropped and left to the sweep.
+//    It is asked again after `first`, and from then on after as long as it has been stuck, so ever more rarely. Once
+//    that has reached `limit`, it is dropped and left to the sweep.
 // 3. While stuck, a ring at or below the highest one so far may be what was waited for: the stream is read at once. A
 //    higher one is probably behind the same hole: the next question only moves up to `first` after the last one.
 //

@@ -38,7 +38,7 @@ Error error_of(const PGresult *result)
 	std::string message = field(result, PG_DIAG_MESSAGE_PRIMARY);
 	if (message.empty()) // made by libpq itself
 		message = one_line(PQresultErrorMessage(result));
-	for (const int code : {PG_DIAG_MESSAGE_DETAIL, PG_DIAG_MESSAGE_HINT}) {
+	for (const char code : {PG_DIAG_MESSAGE_DETAIL, PG_DIAG_MESSAGE_HINT}) {
 		const std::string more = field(result, code);
 		if (!more.empty())
 			message += '\n' + more;
@@ -129,7 +129,7 @@ void Connection::close() noexcept
 	refusal_.reset();
 }
 
-void Connection::fail(std::string message, std::string_view sqlstate)
+void Connection::fail(const std::string &message, std::string_view sqlstate)
 {
 	const std::string state(sqlstate);
 	close();

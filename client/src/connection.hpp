@@ -8,7 +8,7 @@
 //    connection string tried again from the first.
 // 4. A forked child that destroys its copy closes its descriptors and says nothing to the server.
 //
-// Owner: one thread. Nothing is printed: notices are dropped, but a server's farewell becomes the reason of the
+// Owner: one thread. Nothing is printed: notices are dropped, but a server's farewell becomes the reason of a
 // failure.
 #pragma once
 
@@ -65,7 +65,7 @@ private:
 	void sent(int accepted);
 	bool flush();
 	void check_deadline();
-	[[noreturn]] void fail(std::string message, std::string_view sqlstate = {});
+	[[noreturn]] void fail(const std::string &message, std::string_view sqlstate = {});
 	milliseconds connect_timeout() const;
 	static void on_notice(void *self, const PGresult *notice);
 

@@ -1,5 +1,4 @@
-// Faults that tests put where no test could hit by timing. A null check in every build, and nothing else without a
-// test.
+// Faults that tests put where no test could hit by timing. Without a test, a null check and nothing else.
 #pragma once
 
 #include <functional>

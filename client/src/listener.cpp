@@ -6,8 +6,7 @@
 // 2. LISTEN and our own ring are two transactions: a pooler in transaction mode may run them in two sessions. Our ring
 //    has a channel of its own, so that it disturbs no other listener; its payload tells it from those of others.
 // 3. Such a pooler may also pass both to the same session by chance, and then a session's own ring comes back through
-// it
-//    like an answer. So when the backend's pid is not the one that we were told at connect, something stands in
+//    it like an answer. So when the backend's pid is not the one that we were told at connect, something stands in
 //    between, and our ring is sent through a second connection, made for this one purpose. A pooler in session mode and
 //    a plain proxy pass this, and only what loses rings fails it.
 // 4. Handlers run in two places, where notifications are taken and where a new state is reported, and never inside a

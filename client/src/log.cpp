@@ -152,26 +152,31 @@ std::vector<StreamInfo> Log::streams(std::string_view prefix)
 
 ServerStatus Log::status()
 {
-	// The settings are those of the extension's library, which a session loads with the first function it calls.
-	const Result callable = impl_->ask(
-		"SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')"
-		" FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
-		" WHERE n.nspname = 'doorbell' AND p.proname = 'low_water'",
-		{});
-	if (callable.rows() == 1 && callable.boolean(0, 0))
+	// The settings are those of the extension's library, which a session loads with the first function it calls. Names
+	// are looked up in the catalogs, because resolving them takes privileges on the schema.
+	const bool callable =
+		impl_
+			->ask("SELECT coalesce(pg_catalog.bool_or(pg_catalog.has_schema_privilege(n.oid, 'USAGE')"
+				  "  AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')), false)"
+				  " FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
+				  " WHERE n.nspname = 'doorbell' AND p.proname = 'low_water'",
+				  {})
+			.boolean(0, 0);
+	if (callable)
 		low_water("doorbell");
 
-	const Result result = impl_->ask(
-		"SELECT pg_catalog.current_setting('server_version'),"
-		" (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_doorbell'),"
-		" pg_catalog.current_setting('doorbell.ring_mode', true),"
-		" pg_catalog.current_setting('doorbell.ring_table_size', true) IS NOT NULL,"
-		" pg_catalog.pg_is_in_recovery(),"
-		" CASE WHEN pg_catalog.pg_is_in_recovery() THEN 0 ELSE pg_catalog.pg_notification_queue_usage() END,"
-		" (SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_table_privilege(c.oid, 'SELECT')"
-		"  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-		"  WHERE n.nspname = 'doorbell' AND c.relname = 'stats')",
-		{});
+	const Result result =
+		impl_->ask("SELECT pg_catalog.current_setting('server_version'),"
+				   " (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'pg_doorbell'),"
+				   " pg_catalog.current_setting('doorbell.ring_mode', true),"
+				   " pg_catalog.current_setting('doorbell.ring_table_size', true) IS NOT NULL,"
+				   " pg_catalog.pg_is_in_recovery(),"
+				   " CASE WHEN pg_catalog.pg_is_in_recovery() THEN 0 ELSE pg_catalog.pg_notification_queue_usage() END,"
+				   " (SELECT coalesce(pg_catalog.bool_or(pg_catalog.has_schema_privilege(n.oid, 'USAGE')"
+				   "   AND pg_catalog.has_table_privilege(c.oid, 'SELECT')), false)"
+				   "  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+				   "  WHERE n.nspname = 'doorbell' AND c.relname = 'stats')",
+				   {});
 	ServerStatus status;
 	status.server_version = result.text(0, 0);
 	if (!result.is_null(0, 1))
@@ -182,7 +187,7 @@ ServerStatus Log::status()
 	status.standby = result.boolean(0, 4);
 	status.notify_queue_usage = result.float8(0, 5);
 
-	if (!status.standby && !result.is_null(0, 6) && result.boolean(0, 6)) {
+	if (!status.standby && result.boolean(0, 6)) {
 		const Result stats = impl_->ask(
 			"SELECT coalesce(last_error, ''), coalesce(oldest_listener_pid, 0)::bigint FROM doorbell.stats", {});
 		status.ringer_error = stats.text(0, 0);

@@ -2,18 +2,13 @@
 
 #include <doorbell/error.hpp>
 
+#include "oids.hpp"
+
 #include <climits>
 #include <utility>
 
 namespace doorbell::detail {
 namespace {
-
-// Types of PostgreSQL by their fixed oids.
-constexpr unsigned oid_int8 = 20;
-constexpr unsigned oid_int4 = 23;
-constexpr unsigned oid_text = 25;
-constexpr unsigned oid_text_array = 1009;
-constexpr unsigned oid_int8_array = 1016;
 
 void put(std::string &out, std::uint64_t value, int bytes) // big-endian
 {
@@ -53,51 +48,51 @@ Params &Params::add_null(unsigned type)
 
 Params &Params::text(std::string_view value)
 {
-	return add(oid_text, std::string(value));
+	return add(oid::text, std::string(value));
 }
 
 Params &Params::text_or_null(const std::string_view *value)
 {
-	return value == nullptr ? add_null(oid_text) : text(*value);
+	return value == nullptr ? add_null(oid::text) : text(*value);
 }
 
 Params &Params::int4(std::int32_t value)
 {
 	std::string bytes;
 	put(bytes, static_cast<std::uint32_t>(value), 4);
-	return add(oid_int4, std::move(bytes));
+	return add(oid::int4, std::move(bytes));
 }
 
 Params &Params::int8(std::int64_t value)
 {
 	std::string bytes;
 	put(bytes, static_cast<std::uint64_t>(value), 8);
-	return add(oid_int8, std::move(bytes));
+	return add(oid::int8, std::move(bytes));
 }
 
 Params &Params::int8_or_null(const std::int64_t *value)
 {
-	return value == nullptr ? add_null(oid_int8) : int8(*value);
+	return value == nullptr ? add_null(oid::int8) : int8(*value);
 }
 
 Params &Params::text_array(const std::vector<std::string_view> &values)
 {
-	std::string bytes = begin_array(oid_text, values.size());
+	std::string bytes = begin_array(oid::text, values.size());
 	for (const std::string_view value : values) {
 		put(bytes, value.size(), 4);
 		bytes += value;
 	}
-	return add(oid_text_array, std::move(bytes));
+	return add(oid::text_array, std::move(bytes));
 }
 
 Params &Params::int8_array(const std::vector<std::int64_t> &values)
 {
-	std::string bytes = begin_array(oid_int8, values.size());
+	std::string bytes = begin_array(oid::int8, values.size());
 	for (const std::int64_t value : values) {
 		put(bytes, 8, 4);
 		put(bytes, static_cast<std::uint64_t>(value), 8);
 	}
-	return add(oid_int8_array, std::move(bytes));
+	return add(oid::int8_array, std::move(bytes));
 }
 
 } // namespace doorbell::detail

@@ -2,18 +2,13 @@
 
 #include <doorbell/error.hpp>
 
+#include "oids.hpp"
+
 #include <cstring>
 #include <string>
 
 namespace doorbell::detail {
 namespace {
-
-constexpr unsigned oid_bool = 16;
-constexpr unsigned oid_int8 = 20;
-constexpr unsigned oid_text = 25;
-constexpr unsigned oid_float8 = 701;
-constexpr unsigned oid_timestamptz = 1184;
-constexpr unsigned oid_jsonb = 3802;
 
 constexpr std::int64_t postgres_epoch = 946'684'800'000'000; // 2000-01-01, in microseconds since 1970-01-01
 
@@ -37,12 +32,12 @@ std::string_view Result::value(int row, int column, unsigned type) const
 
 std::string_view Result::text(int row, int column) const
 {
-	return value(row, column, oid_text);
+	return value(row, column, oid::text);
 }
 
 std::string_view Result::json(int row, int column) const
 {
-	const std::string_view bytes = value(row, column, oid_jsonb);
+	const std::string_view bytes = value(row, column, oid::jsonb);
 	if (bytes.empty() || bytes[0] != 1) // the one version of the binary format there is: 1, then the text
 		throw Error("the server answered with an unknown version of jsonb");
 	return bytes.substr(1);
@@ -50,17 +45,17 @@ std::string_view Result::json(int row, int column) const
 
 std::int64_t Result::int8(int row, int column) const
 {
-	return static_cast<std::int64_t>(big_endian(value(row, column, oid_int8)));
+	return static_cast<std::int64_t>(big_endian(value(row, column, oid::int8)));
 }
 
 bool Result::boolean(int row, int column) const
 {
-	return big_endian(value(row, column, oid_bool)) != 0;
+	return big_endian(value(row, column, oid::boolean)) != 0;
 }
 
 double Result::float8(int row, int column) const
 {
-	const std::uint64_t bits = big_endian(value(row, column, oid_float8));
+	const std::uint64_t bits = big_endian(value(row, column, oid::float8));
 	double number;
 	static_assert(sizeof number == sizeof bits);
 	std::memcpy(&number, &bits, sizeof number);
@@ -69,7 +64,7 @@ double Result::float8(int row, int column) const
 
 std::int64_t Result::time(int row, int column) const
 {
-	return static_cast<std::int64_t>(big_endian(value(row, column, oid_timestamptz))) + postgres_epoch;
+	return static_cast<std::int64_t>(big_endian(value(row, column, oid::timestamptz))) + postgres_epoch;
 }
 
 void read_entry(const Result &result, int row, Event &event)

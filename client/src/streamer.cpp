@@ -283,6 +283,7 @@ void Streamer::Impl::settle_hubs()
 		// What has arrived since it was settled lies in the batch, behind its beginning.
 		hub.mark = hub.batch.empty() ? *mark : Mark{hub.batch.mark(0).seq - 1, 0};
 		i = unsettled_.erase(i);
+		read_at_ = Clock::time_point::min(); // who is behind in it waited for this
 		for (Subscription *subscription : hub.subscriptions)
 			if (subscription->state == Subscription::State::starting && subscription->start.kind() == Start::Kind::now)
 				started(*subscription, *hub.mark, Subscription::State::live);

@@ -237,7 +237,9 @@ void Streamer::Impl::read(const detail::Result &result)
 		Hub &hub = found->second;
 		Answer &page = answers[stream];
 		bool moved = false;
-		if (mark.check != 0 && page.check != 0 && mark.check != page.check) {
+		// Another event lies at the mark, or none although there are some behind it.
+		const bool lost = page.check == 0 && page.low_water < mark.seq && !page.batch.empty();
+		if (mark.check != 0 && (lost || (page.check != 0 && page.check != mark.check))) {
 			hub.pages.clear();
 			for (Subscription *subscription : hub.subscriptions)
 				if (subscription->state == Subscription::State::behind)
@@ -340,7 +342,7 @@ bool Streamer::Impl::give_kept(Subscription &subscription)
 			continue;
 		// A mark of another history is for a read to find out.
 		const Mark before = first > 0 ? page.events.mark(first - 1) : page.asked;
-		if (before.seq == mark.seq && before.check != 0 && mark.check != 0 && before.check != mark.check)
+		if (mark.check != 0 && (before.seq != mark.seq || (before.check != 0 && before.check != mark.check)))
 			continue;
 		give(subscription, page.events);
 		return subscription.mark.seq > mark.seq;

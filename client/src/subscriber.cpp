@@ -13,7 +13,6 @@ using Status = Connection::Status;
 
 namespace {
 
-constexpr int first_limit = 100; // until the size of payloads is known
 constexpr milliseconds first_retry{10};
 
 ListenerOptions listener_options(const SubscriberOptions &options)
@@ -42,7 +41,8 @@ Subscriber::Impl::Impl(SubscriberOptions options, Handlers handlers)
 		  }),
 	  reader_(options_.connect), reader_backoff_(options_.retry.first, options_.retry.limit),
 	  agenda_(first_retry, std::max(options_.sweep_interval, first_retry)),
-	  patience_end_(detail::deadline_after(options_.sweep_interval)), limit_(std::min(first_limit, options_.batch))
+	  patience_end_(detail::deadline_after(options_.sweep_interval)),
+	  limit_(std::min(detail::first_limit, options_.batch))
 {
 	if (options_.batch < 1)
 		throw Error("invalid batch " + std::to_string(options_.batch) + ": must be at least 1");

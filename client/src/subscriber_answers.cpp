@@ -16,7 +16,7 @@ using detail::Verdict;
 namespace {
 
 constexpr milliseconds longest_deaf{10}; // between two looks at the listener while handlers run
-constexpr milliseconds between_rings{1}; // of rings that flow
+constexpr milliseconds lull{1};			 // of rings that flow
 
 bool begins_with(std::string_view text, std::string_view prefix)
 {
@@ -174,7 +174,7 @@ void Subscriber::Impl::listen_between()
 	const Clock::time_point end = begin + (begin - listened_at_);
 	std::size_t heard = listener_.poll(milliseconds(0));
 	while (heard > 0 && Clock::now() < end)
-		heard = listener_.poll(between_rings);
+		heard = listener_.poll(lull);
 	listened_at_ = Clock::now();
 }
 
@@ -298,10 +298,13 @@ void Subscriber::Impl::read_waters(Answer &answer)
 	const std::optional<Mark> mark = marks_.at(stream);
 	if (!mark)
 		return;
-	const bool verifiable = mark->seq == result.int8(row, 5) && mark->check != 0 && !result.is_null(row, 2);
+	const bool verifiable = mark->seq == result.int8(row, 5) && mark->check != 0;
 
 	if (low_water > mark->seq) {
 		tell_gap(stream, *mark, low_water);
+	} else if (verifiable && result.is_null(row, 2)) {
+		if (low_water < mark->seq)
+			answer.unsure.insert(stream);
 	} else if (verifiable && check_of(stream, mark->seq, result.text(row, 2), result.time(row, 4)) != mark->check) {
 		tell_reset(stream, *mark, low_water);
 		answer.stale.insert(stream);
@@ -310,10 +313,16 @@ void Subscriber::Impl::read_waters(Answer &answer)
 	}
 }
 
-void Subscriber::Impl::read_event(const Answer &answer)
+void Subscriber::Impl::read_event(Answer &answer)
 {
-	if (!answer.result.is_null(answer.row, 5) || answer.stale.count(answer.result.text(answer.row, 0)) > 0)
+	const std::string_view stream = answer.result.text(answer.row, 0);
+	if (!answer.result.is_null(answer.row, 5) || answer.stale.count(stream) > 0)
 		return;
+	if (answer.unsure.count(stream) > 0) { // what lies behind the mark is there, but not the mark's event
+		answer.stale.emplace(stream);
+		request_sweep(); // which judges the mark
+		return;
+	}
 	detail::read_entry(answer.result, answer.row, event_);
 	const std::optional<Mark> before = marks_.at(event_.stream);
 	if (!before || !marks_.deliver(event_.stream, mark_of(event_))) // no longer followed, or moved ahead

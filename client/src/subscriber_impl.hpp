@@ -14,8 +14,7 @@
 // 4. Nothing is asked before the listener is live or has failed once since it was not (then sweeps alone go on), or
 //    sweep_interval has passed. When it becomes live, a sweep begins, after which rings are enough.
 // 5. An answer is worked through row by row; the row counts as done when its handler has returned. A handler that
-// throws
-//    leaves the answer where it is; the mark, moved before the call so that the handler sees it, is put back.
+//    throws leaves the answer where it is; the mark, moved before the call so that the handler sees it, is put back.
 // 6. When the reader fails, its request, the agenda and the sweep are dropped: the sweep after the reconnect finds all.
 #pragma once
 
@@ -79,8 +78,9 @@ private:
 	struct Answer {
 		Request request;
 		detail::Result result;
-		int row = 0;								// the next one to be worked on
-		bool waters = true;							// read: the rows about marks come before the events
+		int row = 0;								 // the next one to be worked on
+		bool waters = true;							 // read: the rows about marks come before the events
+		std::set<std::string, std::less<>> unsure{}; // read: streams whose mark's event is not there
 		std::set<std::string, std::less<>> stale{}; // read: streams whose events here are not what follows the mark now
 	};
 
@@ -119,7 +119,7 @@ private:
 	void surveyed(const Answer &answer);
 	void verify(const detail::Survey &row, Mark mark);
 	void read_waters(Answer &answer);
-	void read_event(const Answer &answer);
+	void read_event(Answer &answer);
 	void finish_read(const Answer &answer);
 	void tell_gap(const std::string &stream, Mark asked, std::int64_t low_water);
 	void tell_reset(const std::string &stream, Mark asked, std::int64_t low_water);

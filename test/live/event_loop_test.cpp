@@ -13,7 +13,8 @@ using doorbell::State;
 
 struct EventLoopTest : LiveTest {
 	// Waits as long as it is told to. What takes longer than any attempt or retry is a missed wake-up.
-	template <typename Polled> void loop_until(Polled &polled, const std::function<bool()> &reached)
+	template <typename Polled>
+	void loop_until(Polled &polled, const std::function<bool()> &reached)
 	{
 		while (!reached()) {
 			const Clock::time_point limit = Clock::now() + patience;

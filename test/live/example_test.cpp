@@ -83,10 +83,11 @@ private:
 struct ExampleTest : LiveTest {
 	std::string lines_of(const std::string &stream, int first, int last)
 	{
-		return sql("SELECT coalesce(string_agg(format('{\"stream\":%s,\"seq\":%s,\"type\":%s,\"appended_at\":\"%s\","
-				   "\"payload\":%s}' || chr(10), to_json(stream), seq, to_json(type), to_char(appended_at AT TIME ZONE 'UTC',"
-				   " 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), payload), '' ORDER BY seq), '') FROM doorbell.replay(" +
-				   literal(stream) + ", 0, 1000) WHERE seq BETWEEN " + std::to_string(first) + " AND " + std::to_string(last));
+		return sql(
+			"SELECT coalesce(string_agg(format('{\"stream\":%s,\"seq\":%s,\"type\":%s,\"appended_at\":\"%s\","
+			"\"payload\":%s}' || chr(10), to_json(stream), seq, to_json(type), to_char(appended_at AT TIME ZONE 'UTC',"
+			" 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), payload), '' ORDER BY seq), '') FROM doorbell.replay(" +
+			literal(stream) + ", 0, 1000) WHERE seq BETWEEN " + std::to_string(first) + " AND " + std::to_string(last));
 	}
 };
 

@@ -35,16 +35,12 @@ public:
 	explicit Follower(const Database &database) : Follower(options_for(database)) {}
 
 	// Polls until `reached`; fails the test when that takes too long.
-	void until(const std::string &what, const std::function<bool()> &reached)
-	{
-		poll_until(subscriber, what, reached);
-	}
+	void until(const std::string &what, const std::function<bool()> &reached) { poll_until(subscriber, what, reached); }
 
 	void until_live()
 	{
-		until("live and swept", [this] {
-			return subscriber.state() == doorbell::State::live && subscriber.stats().sweeps > 0;
-		});
+		until("live and swept",
+			  [this] { return subscriber.state() == doorbell::State::live && subscriber.stats().sweeps > 0; });
 	}
 
 	void until_events(std::size_t count)

@@ -182,6 +182,23 @@ TEST_F(HistoryTest, C6_a_stream_made_anew_on_a_living_connection_is_a_reset_at_t
 	EXPECT_EQ(follower.subscriber.stats().reader_connects, 1u);
 }
 
+TEST_F(HistoryTest, C6_a_stream_made_anew_with_a_void_seq_at_the_mark_is_a_reset)
+{
+	append_to("s", 3);
+	Follower follower(database); // no sweep comes to help
+	follower.subscriber.follow("s", Start::beginning());
+	follower.until_events(3);
+	sql("BEGIN; DROP EXTENSION pg_doorbell; CREATE EXTENSION pg_doorbell;"
+		" SELECT doorbell.append_batch('s', '{t,t}', '{1,2}'); COMMIT");
+	Session other(database.dsn());
+	other("BEGIN; SELECT doorbell.append('s', 't', '3')");
+	append_to("s", 1);
+	other("ROLLBACK");
+	follower.until_events(6);
+	EXPECT_EQ(follower.resets.size(), 1u);
+	EXPECT_EQ(follower.seqs("s"), (Seqs{1, 2, 3, 1, 2, 4}));
+}
+
 TEST_F(HistoryTest, C6_a_restored_backup_resets_the_streams_that_went_on_since_and_no_others)
 {
 	append_to("same", 2);

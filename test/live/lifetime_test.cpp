@@ -22,7 +22,8 @@ struct LifetimeTest : LiveTest {
 	}
 
 	// Runs `work` in a forked child; its exit status.
-	template <typename Work> static int in_child(Work work)
+	template <typename Work>
+	static int in_child(Work work)
 	{
 		const pid_t child = ::fork();
 		if (child == 0)
@@ -85,7 +86,8 @@ TEST_F(LifetimeTest, L7_is_destroyed_at_any_moment_and_leaves_nothing_behind)
 		}
 	}
 	EXPECT_EQ(open_descriptors(), before);
-	wait_for("the end of all sessions", [&] { return database.sessions("listener") + database.sessions("reader") == 0; });
+	wait_for("the end of all sessions",
+			 [&] { return database.sessions("listener") + database.sessions("reader") == 0; });
 }
 
 TEST_F(LifetimeTest, L7_is_destroyed_while_connecting_to_a_server_that_never_answers)

@@ -187,7 +187,7 @@ constexpr const char *flood_sql =
 
 TEST_F(ListenerTest, L10_handlers_with_much_to_do_do_not_hold_back_the_notify_queue)
 {
-	constexpr int events = 100;
+	constexpr int events = 40;
 	sql("SELECT doorbell.append('s', 't', '{}') FROM generate_series(1, " + std::to_string(events) + ")");
 	Session flood(database.dsn());
 	const auto queue_usage = [&] { return std::stod(flood("SELECT pg_notification_queue_usage()")); };
@@ -197,6 +197,7 @@ TEST_F(ListenerTest, L10_handlers_with_much_to_do_do_not_hold_back_the_notify_qu
 	double most = 0;
 	follower.before_event = [&](const doorbell::Event &) {
 		flood(flood_sql);
+		flood("SELECT pg_sleep(0.05)"); // much to do
 		most = std::max(most, queue_usage());
 	};
 	follower.subscriber.follow("s", Start::beginning());

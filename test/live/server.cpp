@@ -105,7 +105,8 @@ bool rings_by_worker()
 
 Server::Server() : folder_(new_folder()), port_(free_port())
 {
-	run({bindir() + "/initdb", "-D", folder_ + "/data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-N"},
+	run({bindir() + "/initdb", "-D", folder_ + "/data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C",
+		 "-N"},
 		folder_ + "/log");
 	start();
 	await();
@@ -113,7 +114,8 @@ Server::Server() : folder_(new_folder()), port_(free_port())
 
 Server::Server(const std::string &primary_dsn) : folder_(new_folder()), port_(free_port())
 {
-	run({bindir() + "/pg_basebackup", "-D", folder_ + "/data", "-R", "-X", "stream", "--no-sync", "-c", "fast", "-d", primary_dsn},
+	run({bindir() + "/pg_basebackup", "-D", folder_ + "/data", "-R", "-X", "stream", "--no-sync", "-c", "fast", "-d",
+		 primary_dsn},
 		folder_ + "/log");
 	start();
 	await();

@@ -2,8 +2,8 @@
 //
 // 1. The programs come from PG_BINDIR, else from `pg_config --bindir`; the extension must be installed there. Whatever
 //    is missing fails the test.
-// 2. A server lives in a temporary folder, listens on a socket there and, for TCP tests, on a port of 127.0.0.1. It is a
-//    child of the test process and dies with it. Started by root, it runs as the user postgres.
+// 2. A server lives in a temporary folder, listens on a socket there and, for TCP tests, on a port of 127.0.0.1. It is
+//    a child of the test process and dies with it. Started by root, it runs as the user postgres.
 // 3. The tests share one primary (`primary()`); each has a database of its own, so that no ring of another reaches it.
 //    It is not durable (fsync off): nothing here pulls the plug of the machine.
 // 4. With RING_MODE=worker in the environment, servers preload the extension, so that the ringer rings instead of the
@@ -23,7 +23,7 @@ bool rings_by_worker();
 
 class Server {
 public:
-	Server();										// a new cluster, started
+	Server();										 // a new cluster, started
 	explicit Server(const std::string &primary_dsn); // a hot standby of another one, started
 	~Server();
 	Server(const Server &) = delete;

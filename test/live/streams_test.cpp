@@ -43,8 +43,8 @@ TEST_F(StreamsTest, L12_a_longer_key_is_refused_by_name_and_nothing_is_stored)
 
 TEST_F(StreamsTest, L12_keys_of_every_kind_arrive_by_ring_by_sweep_and_by_prefix)
 {
-	const std::vector<std::string> keys = {"a:b:1:", "it's \"quoted\"", " two  spaces ", "UPPER", "upper", "Grüße 🔔",
-										   "*",		 "\\back;slash--", "{braces,\"and\"}", "NULL",  "%_",	  "12"};
+	const std::vector<std::string> keys = {"a:b:1:", "it's \"quoted\"", " two  spaces ",	"UPPER", "upper", "Grüße 🔔",
+										   "*",		 "\\back;slash--",	"{braces,\"and\"}", "NULL",	 "%_",	  "12"};
 	doorbell::SubscriberOptions options = options_for(database);
 	Follower by_name(options);
 	Follower by_prefix(options);

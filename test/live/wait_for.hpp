@@ -11,7 +11,8 @@ namespace live {
 inline constexpr std::chrono::seconds patience{60};
 
 // Looks again and again until `reached` is true; an exception after `patience`.
-template <typename Reached> void wait_for(const std::string &what, Reached reached)
+template <typename Reached>
+void wait_for(const std::string &what, Reached reached)
 {
 	const auto deadline = std::chrono::steady_clock::now() + patience;
 	while (!reached()) {

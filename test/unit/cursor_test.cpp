@@ -86,8 +86,8 @@ TEST(Cursor, must_have_one_mark_per_stream)
 	EXPECT_NE(refusal_of("1,2", 1).find("2 marks for 1 streams"), std::string::npos);
 }
 
-// These values are in docs/protocol.md, and in browsers and files out there. A change of them makes every stored cursor a
-// reset.
+// These values are in docs/protocol.md, and in browsers and files out there. A change of them makes every stored cursor
+// a reset.
 TEST(Check, stays_the_same_for_ever)
 {
 	EXPECT_EQ(doorbell::format_mark(doorbell::mark_of({"repo:foo", 42, "push", "{}", 1'767'225'600'000'042})),

@@ -2,6 +2,7 @@
 
 #include "../command.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <stdexcept>
 #include <sys/epoll.h>
@@ -18,15 +19,14 @@ namespace {
 
 constexpr std::size_t most_waiting = 1024;
 constexpr std::size_t crowded = most_waiting / 2;
-constexpr milliseconds header_time{10'000};
 constexpr milliseconds crowded_header_time{1'000};
 constexpr milliseconds pause_without_descriptors{100};
 constexpr int accepted_at_a_time = 64; // then the streams have their turn
 
 } // namespace
 
-Front::Front(const Address &address, const Routes &routes, doorbell::Streamer &streamer, Metrics &metrics, bool verbose)
-	: address_(address), routes_(routes), streamer_(streamer), metrics_(metrics), verbose_(verbose),
+Front::Front(const Address &address, const Routes &routes, doorbell::Streamer &streamer, Metrics &metrics, Options options)
+	: address_(address), routes_(routes), streamer_(streamer), metrics_(metrics), options_(options),
 	  epoll_(::epoll_create1(EPOLL_CLOEXEC))
 {
 	if (epoll_ < 0)
@@ -106,7 +106,7 @@ void Front::accept()
 
 void Front::add(int fd)
 {
-	const milliseconds time = connections_.size() < crowded ? header_time : crowded_header_time;
+	const milliseconds time = connections_.size() < crowded ? options_.header_time : std::min(options_.header_time, crowded_header_time);
 	auto made = std::make_unique<HttpConnection>(fd, Clock::now() + time);
 	HttpConnection &connection = *made;
 	epoll_event event = {};
@@ -127,7 +127,7 @@ void Front::handle(HttpConnection &connection)
 	int stream = -1;
 	if (connection.state() == State::replied) {
 		metrics_.answered(connection.reply().status);
-		if (verbose_)
+		if (options_.verbose)
 			say(std::to_string(connection.reply().status) + ' ' + connection.request_line());
 		if (connection.reply().is_stream)
 			stream = connection.let_go();

@@ -25,7 +25,12 @@ namespace command::serve {
 
 class Front {
 public:
-	Front(const Address &address, const Routes &routes, doorbell::Streamer &streamer, Metrics &metrics, bool verbose);
+	struct Options {
+		doorbell::milliseconds header_time{10'000};
+		bool verbose = false; // a line for each request
+	};
+
+	Front(const Address &address, const Routes &routes, doorbell::Streamer &streamer, Metrics &metrics, Options options);
 	~Front();
 	Front(const Front &) = delete;
 	Front &operator=(const Front &) = delete;
@@ -51,7 +56,7 @@ private:
 	const Routes &routes_;
 	doorbell::Streamer &streamer_;
 	Metrics &metrics_;
-	bool verbose_;
+	Options options_;
 	int epoll_;
 	int listener_ = -1;
 	bool listening_ = false; // the listener is watched

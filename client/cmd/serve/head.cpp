@@ -16,7 +16,7 @@ class HeadReader::Parser : public http::request_parser<http::empty_body> {};
 HeadReader::HeadReader() : parser_(std::make_unique<Parser>())
 {
 	parser_->header_limit(max_head_bytes);
-	parser_->body_limit(boost::none); // a body is not read, so its length is no matter
+	parser_->skip(true); // a body is not read
 }
 
 HeadReader::~HeadReader() = default;

@@ -41,7 +41,7 @@ static Address checked_address(const ServerOptions &options)
 
 Server::Server(ServerOptions options)
 	: streamer_(streamer_options(options)), routes_(route_options(options)),
-	  front_(checked_address(options), routes_, streamer_, metrics_, options.verbose)
+	  front_(checked_address(options), routes_, streamer_, metrics_, options.front)
 {
 	say("listening on http://" + front_.address().text());
 }
@@ -76,7 +76,7 @@ RouteOptions Server::route_options(const ServerOptions &options)
 bool Server::run()
 {
 	bool ending = false;
-	while (!ending || !streamer_.is_shut_down() || !front_.is_empty()) {
+	while (true) {
 		streamer_.poll(doorbell::milliseconds(0));
 		front_.advance();
 		if (!ending)
@@ -91,9 +91,10 @@ bool Server::run()
 			streamer_.shutdown();
 			continue;
 		}
+		if (ending && streamer_.is_shut_down() && front_.is_empty())
+			return true;
 		wait_for_more();
 	}
-	return true;
 }
 
 void Server::wait_for_more()

@@ -22,7 +22,7 @@ struct ServerOptions {
 	std::string listen = "127.0.0.1:8080";
 	std::size_t max_connections = 10'000;
 	bool insecure = false; // listens on any address without authentication
-	bool verbose = false;
+	Front::Options front;
 	RouteOptions routes; // what it asks of the streamer is filled in here
 	doorbell::StreamerOptions streamer;
 };
