@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t most_positions = 1'000;
 constexpr std::size_t most_kept_bytes = 8 * 1024 * 1024; // of all hubs
 constexpr std::size_t most_pages = 32;					 // of one
+constexpr milliseconds pause_before_page{1};			 // that is kept
 constexpr milliseconds pause_after_nothing{10}; // when a read did not bring a hub's followers nearer
 
 } // namespace
@@ -174,10 +175,13 @@ bool Streamer::Impl::ask_read()
 	std::map<Hub *, Mark> lowest;
 	const std::size_t most = std::min(most_positions, static_cast<std::size_t>(limit_));
 	for (Subscription *subscription : behind_) {
-		const Client &client = *subscription->client;
 		Hub &hub = *subscription->hub;
-		if (!client.is_ready() || !hub.mark || client.socket.waiting() > options_.buffer_bytes / 2)
+		if (!can_take_page(*subscription))
 			continue;
+		if (kept_page(*subscription) != nullptr) { // it drained since the last look
+			read_at_ = std::min(read_at_, now + pause_before_page);
+			continue;
+		}
 		if (hub.read_at > now) {
 			read_at_ = std::min(read_at_, hub.read_at);
 			continue;
@@ -324,17 +328,27 @@ void Streamer::Impl::give_kept()
 		return;
 	const std::vector<Subscription *> all(behind_.begin(), behind_.end());
 	for (Subscription *subscription : all)
-		while (give_kept(*subscription))
-			;
+		while (can_take_page(*subscription)) {
+			Page *const page = kept_page(*subscription);
+			if (page == nullptr)
+				break;
+			const std::int64_t before = subscription->mark.seq;
+			give(*subscription, page->events);
+			if (subscription->mark.seq == before)
+				break;
+		}
 }
 
-// False if no page leads on from the subscription's mark, or there is no room for it.
-bool Streamer::Impl::give_kept(Subscription &subscription)
+bool Streamer::Impl::can_take_page(const Subscription &subscription) const
 {
 	const Client &client = *subscription.client;
-	if (subscription.state != Subscription::State::behind || !client.is_ready() ||
-		client.socket.waiting() > options_.buffer_bytes / 2)
-		return false;
+	return subscription.state == Subscription::State::behind && client.is_ready() && subscription.hub->mark &&
+		   client.socket.waiting() <= options_.buffer_bytes / 2;
+}
+
+// The page that leads on from where the subscription is; null: none does.
+Streamer::Impl::Page *Streamer::Impl::kept_page(const Subscription &subscription)
+{
 	const Mark mark = subscription.mark;
 	for (Page &page : subscription.hub->pages) {
 		const std::size_t first = page.events.first_after(mark.seq);
@@ -342,12 +356,10 @@ bool Streamer::Impl::give_kept(Subscription &subscription)
 			continue;
 		// A mark of another history is for a read to find out.
 		const Mark before = first > 0 ? page.events.mark(first - 1) : page.asked;
-		if (mark.check != 0 && (before.seq != mark.seq || (before.check != 0 && before.check != mark.check)))
-			continue;
-		give(subscription, page.events);
-		return subscription.mark.seq > mark.seq;
+		if (mark.check == 0 || (before.seq == mark.seq && (before.check == 0 || before.check == mark.check)))
+			return &page;
 	}
-	return false;
+	return nullptr;
 }
 
 } // namespace doorbell

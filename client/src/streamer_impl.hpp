@@ -172,7 +172,8 @@ private:
 	void keep_page(Hub &hub, Mark asked, detail::SseBatch batch);
 	void drop_old_pages();
 	void give_kept();
-	bool give_kept(Subscription &subscription);
+	bool can_take_page(const Subscription &subscription) const;
+	static Page *kept_page(const Subscription &subscription);
 	void give(Subscription &subscription, detail::SseBatch &batch);
 
 	detail::Creator creator_;
