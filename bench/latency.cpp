@@ -2,8 +2,9 @@
 //
 // 1. A thread appends at a fixed rate (appender.hpp), by the statement given, whose $1 is the payload.
 // 2. The main thread reads the stream "latency": by the library's Subscriber (`subscriber`), from `doorbell serve`
-//    (`sse`, with HOST:PORT and a path instead of the last statement), or as one writes it by hand (`loop`): LISTEN doorbell, and at each notification a SELECT of what has an id above the last one, which
-//    is $1, until there is no more.
+//    (`sse`, with HOST:PORT and a path instead of the last statement), or as one writes it by hand (`loop`): LISTEN
+//    doorbell, and at each notification a SELECT of what has an id above the last one, which is $1, until there is no
+//    more.
 // 3. A latency is from the time when an append was due, which its payload carries, to the delivery.
 // 4. What has not come two seconds after the last commit is lost. The output: p50 and p99 in µs of what came, and how
 //    many were lost.

@@ -3,7 +3,8 @@
 //
 // 1. All connections are opened, a few at a time; {n} in the path is the number of the stream, 1 to --streams in turn.
 //    A connection that is refused, or answered other than 200, is an error.
-// 2. Then the publisher starts, if there is one. What arrives in its first --warm-up seconds is not counted, what arrives
+// 2. Then the publisher starts, if there is one. What arrives in its first --warm-up seconds is not counted, what
+// arrives
 //    in the --seconds after that is. Then it is ended.
 // 3. --stalled per cent of the connections, evenly spread, stop reading as soon as they are answered, with a receive
 //    buffer as small as it gets. They are in no count but `connected`, and the server may close them.
@@ -84,7 +85,8 @@ Usage usage_of(int pid)
 
 class Load {
 public:
-	explicit Load(const Options &options) : options_(options), address_(options.address), epoll_(epoll_create1(EPOLL_CLOEXEC))
+	explicit Load(const Options &options)
+		: options_(options), address_(options.address), epoll_(epoll_create1(EPOLL_CLOEXEC))
 	{
 		buffer_.resize(256 * 1024);
 		if (options.stalled > 0)
@@ -130,13 +132,14 @@ public:
 		const auto starved = std::count_if(connections_.begin(), connections_.end(), [](const Connection &connection) {
 			return !connection.stalls && connection.reader.last() < 0;
 		});
-		std::printf("{\"connected\": %llu, \"events\": %llu, \"per_second\": %.1f, \"p50\": %u, \"p99\": %u, \"max\": %u, "
-					"\"bytes\": %llu, \"missed\": %llu, \"doubled\": %llu, \"starved\": %lld, \"closed\": %llu, "
-					"\"cpu\": %.2f, \"resident_before\": %ld, \"resident\": %ld}\n",
-					number(counts_.connected), number(counts_.events), static_cast<double>(counts_.events) / elapsed_,
-					latency(0.5), latency(0.99), latency(1), number(counts_.bytes), number(counts_.missed),
-					number(counts_.doubled), static_cast<long long>(starved), number(closed_), cpu_, resident_before,
-					usage_of(options_.server).resident);
+		std::printf(
+			"{\"connected\": %llu, \"events\": %llu, \"per_second\": %.1f, \"p50\": %u, \"p99\": %u, \"max\": %u, "
+			"\"bytes\": %llu, \"missed\": %llu, \"doubled\": %llu, \"starved\": %lld, \"closed\": %llu, "
+			"\"cpu\": %.2f, \"resident_before\": %ld, \"resident\": %ld}\n",
+			number(counts_.connected), number(counts_.events), static_cast<double>(counts_.events) / elapsed_,
+			latency(0.5), latency(0.99), latency(1), number(counts_.bytes), number(counts_.missed),
+			number(counts_.doubled), static_cast<long long>(starved), number(closed_), cpu_, resident_before,
+			usage_of(options_.server).resident);
 	}
 
 private:
@@ -177,7 +180,7 @@ private:
 		if (connection.stalls)
 			setsockopt(connection.socket.fd(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
 		address_.connect(connection.socket);
-		const auto stream = static_cast<long long>(number % options_.streams + 1);
+		const std::size_t stream = number % options_.streams + 1;
 		connection.socket.send(address_.sse_request(bench::path_of(options_.path, stream)));
 		watch(connection.socket.fd(), &connection);
 	}

@@ -1,9 +1,10 @@
 // The receiving end of one SSE connection of sse_load.cpp: counts events and checks their order.
 //
 // 1. An event is a `data:` line that begins with {"n": COUNTER, "at": MICROSECONDS, as sse_publish.cpp writes it. The
-//    counter rises by one in each stream, so a jump means missed events, and a step back or none a doubled one. The time
-//    is the wall clock's when the event was due.
-// 2. Everything else (head of the answer, ids, comments, chunk sizes) is skipped line by line. A server that cuts a line
+//    counter rises by one in each stream, so a jump means missed events, and a step back or none a doubled one. The
+//    time is the wall clock's when the event was due.
+// 2. Everything else (head of the answer, ids, comments, chunk sizes) is skipped line by line. A server that cuts a
+// line
 //    in two by a chunk's end is not understood, and reported as missed events.
 #pragma once
 

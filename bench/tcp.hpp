@@ -45,8 +45,7 @@ public:
 		addrinfo hints = {};
 		hints.ai_socktype = SOCK_STREAM;
 		addrinfo *found = nullptr;
-		const int error =
-			getaddrinfo(text_.substr(0, colon).c_str(), text_.substr(colon + 1).c_str(), &hints, &found);
+		const int error = getaddrinfo(text_.substr(0, colon).c_str(), text_.substr(colon + 1).c_str(), &hints, &found);
 		if (error != 0)
 			throw std::runtime_error(text_ + ": " + gai_strerror(error));
 		found_.reset(found);
@@ -78,7 +77,7 @@ private:
 };
 
 // A path with the number of a stream in the place of {n}, if there is one.
-inline std::string path_of(std::string path, long long stream)
+inline std::string path_of(std::string path, std::size_t stream)
 {
 	const std::size_t at = path.find("{n}");
 	return at == std::string::npos ? path : path.replace(at, 3, std::to_string(stream));

@@ -16,7 +16,7 @@ constexpr std::size_t most_positions = 1'000;
 constexpr std::size_t most_kept_bytes = 8 * 1024 * 1024; // of all hubs
 constexpr std::size_t most_pages = 32;					 // of one
 constexpr milliseconds pause_before_page{1};			 // that is kept
-constexpr milliseconds pause_after_nothing{10}; // when a read did not bring a hub's followers nearer
+constexpr milliseconds pause_after_nothing{10};			 // when a read did not bring a hub's followers nearer
 
 } // namespace
 
@@ -294,7 +294,8 @@ void Streamer::Impl::keep_page(Hub &hub, Mark asked, detail::SseBatch batch)
 {
 	if (batch.empty() || batch.bytes() > most_kept_bytes)
 		return;
-	kept_.push_back({next_page_, hub.stream, batch.bytes(), detail::deadline_after(options_.subscriber.sweep_interval)});
+	kept_.push_back(
+		{next_page_, hub.stream, batch.bytes(), detail::deadline_after(options_.subscriber.sweep_interval)});
 	kept_bytes_ += batch.bytes();
 	if (hub.pages.size() >= most_pages)
 		hub.pages.erase(hub.pages.begin());

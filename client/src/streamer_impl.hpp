@@ -203,7 +203,7 @@ private:
 	std::deque<KeptPage> kept_;							   // the oldest first
 	std::size_t kept_bytes_ = 0;
 	std::uint64_t next_page_ = 1;
-	int limit_;											   // events of the next read
+	int limit_; // events of the next read
 
 	mutable std::mutex inbox_mutex_;
 	std::vector<std::pair<int, SseRequest>> inbox_;
