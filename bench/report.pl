@@ -49,7 +49,7 @@ sub cell
 	return $lost{$point} ? "$text, $lost{$point} lost" : $text;
 }
 
-my $format = "%-6s %-12s %-13s %-7s %-10s %-15s %7s %9s  %-29s %s\n";
+my $format = "%-6s %-14s %-13s %-7s %-10s %-15s %7s %9s  %-29s %s\n";
 printf $format, qw(ratio range goal), '', qw(suite load clients listeners ours theirs);
 for my $c (@comparisons) {
 	my ($ours, $theirs) = map { $values{ point($c, $_) } } qw(ours theirs);

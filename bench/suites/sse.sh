@@ -110,7 +110,7 @@ paced() # LOAD NAME COUNT ROUND SECONDS RATE
 
 stalled() # NAME PER_CENT ROUND SECONDS
 {
-	publisher serve --rate=100 --bytes=1000
+	publisher serve --rate=50 --bytes=2000
 	loaded serve 1000 "$4" --stalled="$2" -- "${publish[@]}"
 	keep_load "5% stalled, p99" "$1" 1000 "$3" p99
 }
