@@ -350,7 +350,7 @@ Clock::time_point Streamer::Impl::deadline() const
 	const bool wants_to_ask = !starting_.empty() || !undiscovered_.empty();
 	if (reader_.status() == detail::Connection::Status::closed && (wants_to_ask || !behind_.empty()))
 		earliest = std::min(earliest, retry_at_);
-	else if (reader_.status() == detail::Connection::Status::idle)
+	else if (reader_.status() == detail::Connection::Status::idle && !behind_.empty())
 		earliest = std::min(earliest, read_at_);
 	return earliest;
 }

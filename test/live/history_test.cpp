@@ -7,7 +7,6 @@ namespace {
 using doorbell::Mark;
 using doorbell::milliseconds;
 using doorbell::Start;
-using doorbell::State;
 using Seqs = std::vector<std::int64_t>;
 
 struct HistoryTest : LiveTest {

@@ -414,6 +414,22 @@ TEST_F(StreamerTest, a_prefix_includes_streams_that_are_yet_to_be_made)
 	EXPECT_EQ(now.last_id, "");
 }
 
+TEST_F(StreamerTest, an_idle_streamer_sleeps)
+{
+	append("s");
+	SseClient &client = follow("s");
+	until_messages(client, 1);
+	until_live();
+	streamer->poll(milliseconds(0));
+	int looks = 0; // what is still on its way may wake it a few times
+	const auto quiet_for = milliseconds(50);
+	while (streamer->deadline() < doorbell::Clock::now() + quiet_for && looks < 1000) {
+		streamer->poll(milliseconds(1));
+		looks++;
+	}
+	EXPECT_LT(looks, 1000) << "it is always due";
+}
+
 TEST_F(StreamerTest, bad_requests_are_refused_and_the_socket_stays_the_callers)
 {
 	start(options());
@@ -455,7 +471,7 @@ TEST_F(StreamerTest, C3_clients_that_come_and_go_get_everything_once_in_order_th
 	while (!done()) {
 		ASSERT_LT(doorbell::Clock::now(), deadline);
 		if (appended < events) {
-			const std::int64_t count = std::min<std::int64_t>(events - appended, 1 + random() % 40);
+			const std::int64_t count = std::min(events - appended, static_cast<std::int64_t>(1 + random() % 40));
 			sql("SELECT doorbell.append_batch('s', array_fill('t'::text, ARRAY[" + std::to_string(count) +
 				"]), array_fill('\"" + std::string(random() % 300, 'z') + "\"'::jsonb, ARRAY[" + std::to_string(count) +
 				"]))");
