@@ -60,20 +60,22 @@ define install_and_run
 @PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@
 +@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
 endef
-.PHONY: demo test bench sanitize lint run-demo run-test run-bench run-sanitize run-lint
+.PHONY: demo test bench bench-sse sanitize lint run-demo run-test run-bench run-bench-sse run-sanitize run-lint
 demo:
 	$(install_and_run)
 test:
 	$(install_and_run)
 bench:
 	$(install_and_run)
+bench-sse:
+	$(install_and_run)
 sanitize:
 	$(install_and_run)
 lint:
 	$(install_and_run)
 
-run-demo run-test run-bench run-sanitize run-lint: export PG_CONFIG := $(PG_CONFIG)
-run-demo run-test run-bench: all
+run-demo run-test run-bench run-bench-sse run-sanitize run-lint: export PG_CONFIG := $(PG_CONFIG)
+run-demo run-test run-bench run-bench-sse: all
 run-demo:
 	bash test/tools/demo.sh
 run-test:
@@ -81,6 +83,8 @@ run-test:
 run-bench:
 	+@cmake --build build --target bench_programs
 	bash bench/run.sh
+run-bench-sse: export BENCH_SUITES = sse
+run-bench-sse: run-bench
 run-sanitize:
 	bash test/tools/sanitize.sh
 run-lint:
@@ -93,8 +97,9 @@ help:
 	@echo "make demo         a real workload and its events, live, on a private server (DEMO_SECONDS=10)"
 	@echo "make test         every test, on private servers (PARTS='regress tap', CONTRACT_SECONDS=20)"
 	@echo "make bench        one table of comparisons (BENCH_SUITES='append replay', BENCH_SECONDS, BENCH_ROUNDS, FLUSH_MS)"
+	@echo "make bench-sse    doorbell serve against nchan, likewise (BENCH_SECONDS, BENCH_ROUNDS)"
 	@echo "make sanitize     the client's tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
 	@echo "make lint         clang-format, clang-tidy and shellcheck"
 	@echo "PG_CONFIG=...     the PostgreSQL to use; else version 15 if there is one"
 	@echo "CLIENT=no         only the extension"
-	@echo "demo, test, bench, sanitize and lint install missing packages by apt; nothing else touches the system."
+	@echo "demo, test, bench, bench-sse, sanitize and lint install missing packages by apt; nothing else touches the system."

@@ -1,14 +1,16 @@
 // How long an event takes from its append to its delivery:  latency subscriber 1000 2 'SELECT doorbell.append(…, $1)'
 //
 // 1. A thread appends at a fixed rate (appender.hpp), by the statement given, whose $1 is the payload.
-// 2. The main thread reads the stream "latency": by the library's Subscriber (`subscriber`), or as one writes it by
-//    hand (`loop`): LISTEN doorbell, and at each notification a SELECT of what has an id above the last one, which
-//    is $1, until there is no more.
+// 2. The main thread reads the stream "latency": by the library's Subscriber (`subscriber`), from `doorbell serve`
+//    (`sse`, with HOST:PORT and a path instead of the last statement), or as one writes it by hand (`loop`): LISTEN
+//    doorbell, and at each notification a SELECT of what has an id above the last one, which is $1, until there is no
+//    more.
 // 3. A latency is from the time when an append was due, which its payload carries, to the delivery.
 // 4. What has not come two seconds after the last commit is lost. The output: p50 and p99 in µs of what came, and how
 //    many were lost.
 #include "appender.hpp"
 #include "connection.hpp"
+#include "tcp.hpp"
 
 #include <doorbell/doorbell.hpp>
 
@@ -49,7 +51,7 @@ private:
 	std::vector<Clock::duration> values_;
 };
 
-// The two readers: both are at the present when they are made, and poll() delivers what comes until `timeout`.
+// The readers: all are at the present when they are made, and poll() delivers what comes until `timeout`.
 
 class SubscriberReader {
 public:
@@ -117,8 +119,51 @@ private:
 	std::string last_ = "0";
 };
 
+class HttpReader {
+public:
+	HttpReader(Latencies &latencies, const char *address, const char *path)
+		: latencies_(latencies), address_(address), socket_(address_.make_socket())
+	{
+		address_.connect(socket_);
+		socket_.send(address_.sse_request(path));
+		while (!at_present_)
+			poll(100ms);
+	}
+
+	void poll(std::chrono::milliseconds timeout)
+	{
+		pollfd descriptor{socket_.fd(), POLLIN, 0};
+		if (::poll(&descriptor, 1, static_cast<int>(timeout.count())) <= 0)
+			return;
+		char chunk[65536];
+		const ssize_t got = recv(socket_.fd(), chunk, sizeof chunk, 0);
+		if (got <= 0)
+			throw std::runtime_error("the server closed the connection");
+		text_.append(chunk, static_cast<std::size_t>(got));
+		std::size_t begin = 0;
+		for (std::size_t end = 0; (end = text_.find('\n', begin)) != std::string::npos; begin = end + 1)
+			take_line(std::string_view(text_).substr(begin, end - begin));
+		text_.erase(0, begin);
+	}
+
+private:
+	void take_line(std::string_view line)
+	{
+		constexpr std::string_view data = "data: ";
+		if (line.substr(0, data.size()) == data)
+			latencies_.take(line.substr(data.size()));
+		at_present_ |= line.substr(0, 1) == ":"; // the greeting
+	}
+
+	Latencies &latencies_;
+	bench::Address address_;
+	bench::Socket socket_;
+	std::string text_;
+	bool at_present_ = false;
+};
+
 template <typename Reader>
-void measure(Reader reader, Latencies &latencies, char **argv)
+void measure(Reader &&reader, Latencies &latencies, char **argv)
 {
 	const double rate = std::strtod(argv[2], nullptr);
 	const auto count = static_cast<std::size_t>(rate * std::strtod(argv[3], nullptr));
@@ -145,8 +190,11 @@ int main(int argc, char **argv)
 			measure(SubscriberReader(latencies), latencies, argv);
 		} else if (argc == 6 && std::string_view(argv[1]) == "loop") {
 			measure(LoopReader(latencies, argv[5]), latencies, argv);
+		} else if (argc == 7 && std::string_view(argv[1]) == "sse") {
+			measure(HttpReader(latencies, argv[5], argv[6]), latencies, argv);
 		} else {
-			std::fputs("usage: latency subscriber RATE SECONDS APPEND | latency loop RATE SECONDS APPEND READ\n",
+			std::fputs("usage: latency subscriber RATE SECONDS APPEND | latency loop RATE SECONDS APPEND READ |"
+					   " latency sse RATE SECONDS APPEND HOST:PORT PATH\n",
 					   stderr);
 			return 2;
 		}

@@ -25,13 +25,13 @@ sub median
 	return ($sorted[ $#sorted / 2 ] + $sorted[ @sorted / 2 ]) / 2;
 }
 
-# "12,346/s" or "81 us"
+# "12,346/s" or "81 us"; other units are like the latter
 sub in_unit
 {
 	my ($value, $unit) = @_;
 	my $text = sprintf '%.0f', $value;
 	1 while $text =~ s/^(\d+)(\d{3})/$1,$2/;
-	return $unit eq 'us' ? "$text us" : "$text/s";
+	return $unit eq '1/s' ? "$text/s" : "$text $unit";
 }
 
 sub point # what was measured for one side of a comparison
@@ -49,7 +49,7 @@ sub cell
 	return $lost{$point} ? "$text, $lost{$point} lost" : $text;
 }
 
-my $format = "%-6s %-12s %-8s %-7s %-10s %-13s %7s %9s  %-29s %s\n";
+my $format = "%-6s %-14s %-13s %-7s %-10s %-15s %7s %9s  %-29s %s\n";
 printf $format, qw(ratio range goal), '', qw(suite load clients listeners ours theirs);
 for my $c (@comparisons) {
 	my ($ours, $theirs) = map { $values{ point($c, $_) } } qw(ours theirs);
@@ -57,8 +57,9 @@ for my $c (@comparisons) {
 	my $ratio = median(@ratios);
 	my ($least, $most) = (sort { $a <=> $b } @ratios)[ 0, -1 ];
 	my $verdict = '';
-	if ($c->{goal} =~ /^(>=|<=) ([\d.]+)$/) {
-		$verdict = ($1 eq '>=' ? $ratio >= $2 : $ratio <= $2) ? 'met' : 'MISSED';
+	if ($c->{goal} =~ /^(value )?(>=|<=) ([\d.]+)$/) { # of the ratio, or of what we measured ourselves
+		my $judged = $1 ? median(@$ours) : $ratio;
+		$verdict = ($2 eq '>=' ? $judged >= $3 : $judged <= $3) ? 'met' : 'MISSED';
 	}
 	my (undef, $clients, $listeners) = @{ $c->{ours} };
 	my @cells = map { cell($c, $_) } qw(ours theirs);

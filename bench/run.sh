@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares pg_doorbell with its alternatives on a private server with durable commits, and prints one table.
 #
-# BENCH_SUITES="append replay"    some of: append clients listeners batch replay latency (all of them)
+# BENCH_SUITES="append replay"    some of: append clients listeners batch replay latency (these), or sse
 # BENCH_SECONDS=2    length of one measurement
 # BENCH_ROUNDS=5     measurements of each; their order rotates, and ratios are taken within a round
 # FLUSH_MS=0         makes each flush of the WAL take that much longer, see slow_flush.cpp
@@ -29,7 +29,7 @@ done
 [ "$(stat -f -c %T "$base")" != tmpfs ] ||
 	{ echo "$base is in memory: set BENCH_DIR to a directory on a disk." >&2; exit 1; }
 workspace bench "$base"
-give_inputs "$programs"/{listeners,latency,slow_flush.so}
+give_inputs "$programs"/{listeners,latency,sse_load,sse_publish,slow_flush.so}
 log=$work/log/bench
 mkdir -p "$(dirname "$results")"
 : >"$results"
@@ -41,7 +41,7 @@ query() # DATABASE SQL
 
 rotated() # ROUND NAME...: the names, beginning with another one each round
 {
-	local shift=$((($1 - 1) % ($# - 1)))
+	local shift=$((($1 + $# - 2) % ($# - 1)))
 	shift
 	echo "${@:shift+1}" "${@:1:shift}"
 }
@@ -63,7 +63,8 @@ record() # SUITE LOAD NAME CLIENTS LISTENERS ROUND VALUE [KEY VALUE]...: round 0
 	[ ! -t 2 ] || printf '\r%-78s' "$1, $2, $3, $4 clients, $5 listeners: round $6" >&2
 }
 
-# OURS and THEIRS are "NAME CLIENTS LISTENERS"; UNIT is 1/s or us; GOAL is like ">= 4", or empty.
+# OURS and THEIRS are "NAME CLIENTS LISTENERS"; UNIT is 1/s, us, or another; GOAL is like ">= 4" of the ratio,
+# "value <= 5" of what is ours, or empty.
 compare() # SUITE UNIT GOAL LOAD OURS THEIRS
 {
 	local ours theirs

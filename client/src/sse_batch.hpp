@@ -40,10 +40,12 @@ public:
 	void add(const Event &event)
 	{
 		events_.push_back(event);
+		bytes_ += sizeof event + event.stream.size() + event.type.size() + event.payload.size();
 		frames_ = {};
 	}
 	bool empty() const noexcept { return events_.empty(); }
 	std::size_t size() const noexcept { return events_.size(); }
+	std::size_t bytes() const noexcept { return bytes_; } // of the events
 	Mark mark(std::size_t i) const { return mark_of(events_[i]); }
 	std::size_t first_after(std::int64_t seq) const; // size() when there is none
 
@@ -51,6 +53,7 @@ public:
 
 private:
 	std::vector<Event> events_;
+	std::size_t bytes_ = 0;
 	std::array<Frames, 16> frames_;
 };
 

@@ -89,6 +89,7 @@ void Streamer::Impl::step()
 		settle_hubs();
 		broadcast();
 		advance_catch_up();
+		give_kept();
 	}
 	watch_sockets();
 	flush_dirty();
@@ -152,6 +153,7 @@ Handlers Streamer::Impl::handlers()
 			return;
 		hub->second.mark = Mark{reset.low_water, 0};
 		hub->second.batch = {};
+		hub->second.pages.clear();
 		for (Subscription *subscription : hub->second.subscriptions)
 			if (subscription->state != Subscription::State::starting)
 				tell_reset(*subscription, reset.low_water);

@@ -13,7 +13,10 @@ using Status = detail::Connection::Status;
 namespace {
 
 constexpr std::size_t most_positions = 1'000;
-constexpr milliseconds pause_after_nothing{10}; // when a read did not bring a hub's followers nearer
+constexpr std::size_t most_kept_bytes = 8 * 1024 * 1024; // of all hubs
+constexpr std::size_t most_pages = 32;					 // of one
+constexpr milliseconds pause_before_page{1};			 // that is kept
+constexpr milliseconds pause_after_nothing{10};			 // when a read did not bring a hub's followers nearer
 
 } // namespace
 
@@ -172,10 +175,13 @@ bool Streamer::Impl::ask_read()
 	std::map<Hub *, Mark> lowest;
 	const std::size_t most = std::min(most_positions, static_cast<std::size_t>(limit_));
 	for (Subscription *subscription : behind_) {
-		const Client &client = *subscription->client;
 		Hub &hub = *subscription->hub;
-		if (!client.is_ready() || !hub.mark || client.socket.waiting() > options_.buffer_bytes / 2)
+		if (!can_take_page(*subscription))
 			continue;
+		if (kept_page(*subscription) != nullptr) { // it drained since the last look
+			read_at_ = std::min(read_at_, now + pause_before_page);
+			continue;
+		}
 		if (hub.read_at > now) {
 			read_at_ = std::min(read_at_, hub.read_at);
 			continue;
@@ -204,17 +210,17 @@ bool Streamer::Impl::ask_read()
 
 void Streamer::Impl::read(const detail::Result &result)
 {
-	struct Page {
+	struct Answer {
 		detail::SseBatch batch;
 		std::int64_t low_water = 0;
 		std::uint32_t check = 0; // of the event at the mark that was asked from; 0: there is none
 	};
-	std::map<std::string, Page, std::less<>> pages;
+	std::map<std::string, Answer, std::less<>> answers;
 	Event event;
 	std::size_t bytes = 0;
 	int events = 0;
 	for (int i = 0; i < result.rows(); i++) {
-		Page &page = pages[std::string(result.text(i, 0))];
+		Answer &page = answers[std::string(result.text(i, 0))];
 		if (result.is_null(i, 5)) {
 			detail::read_entry(result, i, event);
 			page.batch.add(event);
@@ -233,16 +239,19 @@ void Streamer::Impl::read(const detail::Result &result)
 		if (found == hubs_.end())
 			continue;
 		Hub &hub = found->second;
-		Page &page = pages[stream];
+		Answer &page = answers[stream];
 		bool moved = false;
 		// Another event lies at the mark, or none although there are some behind it.
 		const bool lost = page.check == 0 && page.low_water < mark.seq && !page.batch.empty();
 		if (mark.check != 0 && (lost || (page.check != 0 && page.check != mark.check))) {
+			hub.pages.clear();
 			for (Subscription *subscription : hub.subscriptions)
 				if (subscription->state == Subscription::State::behind)
 					tell_reset(*subscription, page.low_water);
 		} else {
 			moved = give_page(hub, mark, page.batch, page.low_water);
+			if (mark.seq >= page.low_water)
+				keep_page(hub, {mark.seq, page.check != 0 ? page.check : mark.check}, std::move(page.batch));
 		}
 		hub.read_at = moved ? Clock::time_point::min() : detail::deadline_after(pause_after_nothing);
 	}
@@ -264,14 +273,94 @@ bool Streamer::Impl::give_page(Hub &hub, Mark asked, detail::SseBatch &batch, st
 			else
 				tell_gap(*subscription, low_water);
 		}
-		deliver(*subscription, batch);
+		give(*subscription, batch);
 		moved |= subscription->mark.seq > before;
-		if (hub.mark && subscription->mark.seq >= hub.mark->seq) {
-			subscription->state = Subscription::State::live;
-			behind_.erase(subscription);
-		}
 	}
 	return moved;
+}
+
+// To a subscription that is behind: who then has all that the hub had is live.
+void Streamer::Impl::give(Subscription &subscription, detail::SseBatch &batch)
+{
+	deliver(subscription, batch);
+	const std::optional<Mark> &live = subscription.hub->mark;
+	if (live && subscription.mark.seq >= live->seq) {
+		subscription.state = Subscription::State::live;
+		behind_.erase(&subscription);
+	}
+}
+
+void Streamer::Impl::keep_page(Hub &hub, Mark asked, detail::SseBatch batch)
+{
+	if (batch.empty() || batch.bytes() > most_kept_bytes)
+		return;
+	kept_.push_back(
+		{next_page_, hub.stream, batch.bytes(), detail::deadline_after(options_.subscriber.sweep_interval)});
+	kept_bytes_ += batch.bytes();
+	if (hub.pages.size() >= most_pages)
+		hub.pages.erase(hub.pages.begin());
+	hub.pages.push_back({next_page_, asked, std::move(batch)});
+	next_page_++;
+	drop_old_pages();
+}
+
+void Streamer::Impl::drop_old_pages()
+{
+	const Clock::time_point now = Clock::now();
+	while (!kept_.empty() && (kept_bytes_ > most_kept_bytes || kept_.front().until <= now)) {
+		const KeptPage &oldest = kept_.front();
+		const auto hub = hubs_.find(oldest.stream);
+		if (hub != hubs_.end()) {
+			std::vector<Page> &pages = hub->second.pages;
+			pages.erase(std::remove_if(pages.begin(), pages.end(),
+									   [&](const Page &page) { return page.number == oldest.number; }),
+						pages.end());
+		}
+		kept_bytes_ -= oldest.bytes;
+		kept_.pop_front();
+	}
+}
+
+// What was read lately, to those who are behind and can take more.
+void Streamer::Impl::give_kept()
+{
+	drop_old_pages();
+	if (kept_.empty() || Clock::now() < read_at_)
+		return;
+	const std::vector<Subscription *> all(behind_.begin(), behind_.end());
+	for (Subscription *subscription : all)
+		while (can_take_page(*subscription)) {
+			Page *const page = kept_page(*subscription);
+			if (page == nullptr)
+				break;
+			const std::int64_t before = subscription->mark.seq;
+			give(*subscription, page->events);
+			if (subscription->mark.seq == before)
+				break;
+		}
+}
+
+bool Streamer::Impl::can_take_page(const Subscription &subscription) const
+{
+	const Client &client = *subscription.client;
+	return subscription.state == Subscription::State::behind && client.is_ready() && subscription.hub->mark &&
+		   client.socket.waiting() <= options_.buffer_bytes / 2;
+}
+
+// The page that leads on from where the subscription is; null: none does.
+Streamer::Impl::Page *Streamer::Impl::kept_page(const Subscription &subscription)
+{
+	const Mark mark = subscription.mark;
+	for (Page &page : subscription.hub->pages) {
+		const std::size_t first = page.events.first_after(mark.seq);
+		if (mark.seq < page.asked.seq || first == page.events.size())
+			continue;
+		// A mark of another history is for a read to find out.
+		const Mark before = first > 0 ? page.events.mark(first - 1) : page.asked;
+		if (mark.check == 0 || (before.seq == mark.seq && (before.check == 0 || before.check == mark.check)))
+			return &page;
+	}
+	return nullptr;
 }
 
 } // namespace doorbell

@@ -11,6 +11,8 @@
 // 3. Catching up: one request is in flight. A survey judges the marks of starting subscriptions. A read takes a page of
 //    each hub that has subscriptions behind, from the lowest of their marks, and gives it to all of them that it fits;
 //    who then is at the hub's mark, or beyond it, is live. (A live subscription may be beyond: it skips what it had.)
+//    What was read is kept for one sweep interval, which is how old anything here may be: those who come back later to
+//    the same place, or who are slower, get it without another read.
 // 4. Delivery stops in the middle of a run of events when buffer_bytes are full: the subscription is behind.
 // 5. One epoll descriptor watches all sockets, edge-triggered, so a blocked client costs nothing until it is writable.
 // 6. A client has one timer, at the earliest of what may be due; it is looked at lazily: writes do not move it.
@@ -27,6 +29,7 @@
 #include "sse_socket.hpp"
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -69,12 +72,26 @@ private:
 		bool counted = false; // among the client's unstarted ones
 	};
 
+	struct Page { // all events of a stream in (asked, its last one]
+		std::uint64_t number = 0;
+		Mark asked;
+		detail::SseBatch events;
+	};
+
+	struct KeptPage { // of a hub that may have gone meanwhile
+		std::uint64_t number = 0;
+		std::string stream;
+		std::size_t bytes = 0;
+		Clock::time_point until;
+	};
+
 	struct Hub {
 		std::string stream;
 		std::set<Subscription *> subscriptions;
 		bool named = false;									  // the Subscriber follows it by name, too
 		std::optional<Mark> mark;							  // empty: unsettled
 		detail::SseBatch batch;								  // not broadcast yet
+		std::vector<Page> pages;							  // kept
 		Clock::time_point read_at = Clock::time_point::min(); // not before, when the last read led nowhere
 	};
 
@@ -152,6 +169,12 @@ private:
 	void discovered(const detail::Result &result);
 	void read(const detail::Result &result);
 	bool give_page(Hub &hub, Mark asked, detail::SseBatch &batch, std::int64_t low_water);
+	void keep_page(Hub &hub, Mark asked, detail::SseBatch batch);
+	void drop_old_pages();
+	void give_kept();
+	bool can_take_page(const Subscription &subscription) const;
+	static Page *kept_page(const Subscription &subscription);
+	void give(Subscription &subscription, detail::SseBatch &batch);
 
 	detail::Creator creator_;
 	StreamerOptions options_;
@@ -177,7 +200,10 @@ private:
 	Clock::time_point retry_at_ = Clock::time_point::min();
 	Clock::time_point read_at_ = Clock::time_point::max(); // the earliest of those of hubs with someone behind
 	CatchUp request_;									   // in flight
-	int limit_;											   // events of the next read
+	std::deque<KeptPage> kept_;							   // the oldest first
+	std::size_t kept_bytes_ = 0;
+	std::uint64_t next_page_ = 1;
+	int limit_; // events of the next read
 
 	mutable std::mutex inbox_mutex_;
 	std::vector<std::pair<int, SseRequest>> inbox_;

@@ -9,7 +9,8 @@
 # 3. `run` starts a command as a process group of its own and waits for it, so that Ctrl-C and TERM reach this script at
 #    once and it can end the group. Servers are found by the postmaster.pid of their data directories, all of which
 #    are below $work (TMPDIR points there too).
-# 4. On the way out everything is stopped. $work goes when all went well (`keep` is empty), else it stays and is named.
+# 4. `start` is `run` in the background, until `stop_started`.
+# 5. On the way out everything is stopped. $work goes when all went well (`keep` is empty), else it stays and is named.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -18,6 +19,7 @@ as_user=()
 work=
 keep=
 group=
+groups=() # of what was started
 closing= # the last line to print, whatever happens
 
 workspace() # NAME [DIRECTORY]
@@ -66,6 +68,26 @@ run() # COMMAND...: in $work/in, as the unprivileged user; returns its exit stat
 	return "$status"
 }
 
+start() # NAME COMMAND...: as `run` does, without waiting; its output goes to log/NAME; sets `started`, its process id
+{
+	: >"$work/log/$1"
+	set -m
+	(cd "$work/in" && exec "${as_user[@]}" "${@:2}") </dev/null >>"$work/log/$1" 2>&1 &
+	started=$!
+	set +m
+	groups+=("$started")
+}
+
+stop_started() # what `start` started, by TERM
+{
+	local pid
+	for pid in "${groups[@]}"; do
+		kill -TERM -- "-$pid" 2>/dev/null || true
+		wait "$pid" || true
+	done
+	groups=()
+}
+
 stop_servers() # every server with a data directory below $work: first fast, then immediately
 {
 	local signal file pid
@@ -85,6 +107,7 @@ clean_up()
 	local status=$?
 	trap '' INT TERM HUP
 	[ -z "$group" ] || kill -TERM -- "-$group" 2>/dev/null || true
+	stop_started
 	stop_servers
 	[ -z "$group" ] || kill -KILL -- "-$group" 2>/dev/null || true
 	if [ "$status" -eq 0 ] && [ -z "$keep" ]; then

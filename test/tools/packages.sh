@@ -68,6 +68,10 @@ fi
 if [ "$goal" = test ]; then
 	need nginx-light has_server nginx
 fi
+if [ "$goal" = bench-sse ]; then # nchan is the competitor; nginx itself comes with it
+	need nginx has /usr/sbin/nginx
+	need libnginx-mod-nchan test -f /usr/lib/nginx/modules/ngx_nchan_module.so
+fi
 if [ "$goal" = lint ]; then
 	need clang-format has clang-format
 	need clang-tidy has clang-tidy

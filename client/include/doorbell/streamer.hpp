@@ -6,7 +6,8 @@
 // 2. Each connection gets replay, then live, without a gap or a double: streams that anybody follows are followed by
 // one
 //    Subscriber (LISTEN confirmed → sweep → rings); a connection that starts further back, or fell behind, reads the
-//    table up to where the others are, and joins them. Connections that need the same past share one read of it.
+//    table up to where the others are, and joins them. Connections that need the same past share one read of it,
+//    which is kept for a sweep_interval for those who come a little later (8 MiB of events at most).
 // 3. A frame is encoded once for all connections of the same form, and goes out with whatever else waits, in one write.
 // 4. A slow connection costs at most buffer_bytes (or one frame, if that is larger). When they are full, nothing more
 // is
