@@ -131,12 +131,14 @@ private:
 	Handlers handlers();
 	void admit_waiting();
 	void admit(int fd, SseRequest request);
+	void watch_sockets();
+
+	// Hubs (streamer_hubs.cpp)
 	void follow_named(Client &client, std::string_view stream, Start start);
 	void follow_found(Client &client, std::string_view stream, Start start, std::optional<Mark> live);
 	Subscription &subscribe(Client &client, Hub &hub, Start start);
 	void settle_hubs();
 	void broadcast();
-	void watch_sockets();
 
 	// Clients (streamer_clients.cpp)
 	detail::Form form_of(const Client &client) const;

@@ -27,9 +27,7 @@ bool begins_with(std::string_view text, std::string_view prefix)
 
 void Subscriber::Impl::follow(std::string_view stream, Start start)
 {
-	if (stream.empty() || stream.size() > max_stream_bytes)
-		throw Error("invalid stream " + detail::quoted(stream) + ": a key has 1 to " +
-					std::to_string(max_stream_bytes) + " bytes");
+	detail::check_stream(stream);
 	if (start.mark().seq < 0)
 		throw Error("invalid start " + std::to_string(start.mark().seq) + ": a seq is not negative");
 	changes_++;
@@ -53,6 +51,7 @@ void Subscriber::Impl::follow_prefix(std::string_view prefix, Start start)
 {
 	if (start.kind() == Start::Kind::after)
 		throw Error("invalid start: many streams cannot begin after one mark");
+	detail::check_prefix(prefix);
 	const auto same = [prefix](const Pattern &pattern) { return pattern.prefix == prefix; };
 	if (std::any_of(patterns_.begin(), patterns_.end(), same))
 		return;

@@ -439,8 +439,17 @@ TEST_F(StreamerTest, bad_requests_are_refused_and_the_socket_stays_the_callers)
 	EXPECT_THROW(streamer->add(fd, request), doorbell::Error);
 	request.streams = {std::string(513, 'x')};
 	EXPECT_THROW(streamer->add(fd, request), doorbell::Error);
+	for (const char *key : {"a\nb", "\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
+		request.streams = {key};
+		EXPECT_THROW(streamer->add(fd, request), doorbell::Error);
+	}
+	request.streams = {"a", "b", "a"};
+	EXPECT_THROW(streamer->add(fd, request), doorbell::Error);
 	request.streams = {"a", "b"};
 	request.starts = {Start::now()};
+	EXPECT_THROW(streamer->add(fd, request), doorbell::Error);
+	request = {};
+	request.prefixes = {"\x80"};
 	EXPECT_THROW(streamer->add(fd, request), doorbell::Error);
 	EXPECT_GE(::fcntl(fd, F_GETFD), 0);
 	::close(fd);

@@ -83,7 +83,8 @@ public:
 	Streamer &operator=(const Streamer &) = delete;
 
 	// Takes over a connected socket and makes it non-blocking. While shutting down it only closes it. Errors: a request
-	// without streams, an invalid key, starts that do not match; the socket is then still the caller's.
+	// without streams, an invalid key or one that is named twice, starts that do not match; the socket is then still
+	// the caller's.
 	void add(int fd, SseRequest request); // thread-safe
 
 	// Works until something was delivered, wake() or stop() was called, or `timeout` passed; may return earlier.
