@@ -115,17 +115,19 @@ for (const [kind, Kind] of Object.entries(kinds)) {
 		await until('what is left', () => client.events.length === 3);
 		assert.deepEqual(client.controls.map(({ type, data }) => [type, JSON.parse(data)]),
 			[['doorbell:gap', { stream, asked: 2, low_water: 4 }]]);
-		assert.ok([undefined, last].includes(client.controls[0].id));
+		assert.ok([undefined, '', last].includes(client.controls[0].id)); // the packages differ; a cursor of its own it has not
 		assert.equal(Number.parseInt(client.events[2].id, 10), 5);
 
 		await serve.stop('SIGKILL');
-		const superuser = `SET session_replication_role = replica; DELETE FROM doorbell.event WHERE stream = '${stream}'`;
-		await database.sql(superuser); // as a restore would leave it
+		const { id } = client.events[2];
+		const forget = `SET session_replication_role = replica; DELETE FROM doorbell.event WHERE stream = '${stream}'`;
+		await database.sql(forget); // as a restore would leave it
 		await database.append(stream, 'other');
 		await serve.start();
 		await until('the other history', () => client.events.at(-1).data === '"other"');
 		assert.equal(client.controls.at(-1).type, 'doorbell:reset');
 		assert.deepEqual(JSON.parse(client.controls.at(-1).data), { stream, asked: 5, low_water: 4 });
+		assert.equal(client.asked.at(-1), id);
 	}));
 
 	test(`${kind}: raw=1 brings HTML as HTML, and other payloads as JSON`, () => following(Kind, 'after=0&raw=1&named=0', async (client, stream) => {
