@@ -120,6 +120,20 @@ test('a gap is shown and counted', async () => {
 	assert.match(await page.locator('#list li.control .payload').first().textContent(), /^doorbell:gap/);
 });
 
+test("a browser's own EventSource takes raw=1 as HTML", async () => {
+	await database.append('fragments', '<b>bold</b>\n<i>italic</i>');
+	const parsed = await page.evaluate(() => new Promise((resolve, reject) => {
+		const source = new EventSource('/v1/streams/fragments?after=0&raw=1');
+		source.onerror = () => reject(new Error('refused'));
+		source.addEventListener('made', event => {
+			source.close();
+			const { body } = new DOMParser().parseFromString(event.data, 'text/html');
+			resolve({ markup: body.innerHTML, names: [...body.children].map(child => child.localName) });
+		});
+	}));
+	assert.deepEqual(parsed, { markup: '<b>bold</b>\n<i>italic</i>', names: ['b', 'i'] });
+});
+
 test('the page broke no rule of its content security policy and had no error', () => {
 	assert.deepEqual(complaints, []);
 });

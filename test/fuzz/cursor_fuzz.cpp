@@ -1,6 +1,7 @@
 // Cursors, which come from browsers: any text, for any number of streams.
 //
-// 1. It is read or refused with an Error of one line; there is one text per cursor, so what is read is written as it was.
+// 1. It is read or refused with an Error of one line; there is one text per cursor, so what is read is written as it
+// was.
 // 2. Marks that are written are read back as the same.
 // 3. The check of an event is never 0.
 #include "fuzz.hpp"

@@ -77,7 +77,8 @@ void check_answer(const Reply &reply)
 {
 	const std::size_t end = reply.text.find("\r\n\r\n");
 	fuzz::expect(end != std::string::npos, "an answer has a head");
-	fuzz::expect(reply.text.compare(0, 13, "HTTP/1.1 " + std::to_string(reply.status) + " ") == 0, "it begins with its status");
+	fuzz::expect(reply.text.compare(0, 13, "HTTP/1.1 " + std::to_string(reply.status) + " ") == 0,
+				 "it begins with its status");
 	const std::string head = reply.text.substr(0, end + 2);
 	std::size_t lines = 0;
 	for (std::size_t begin = 0; begin < head.size(); lines++) {
@@ -98,9 +99,8 @@ void check_answer(const Reply &reply)
 void check_stream(const doorbell::SseRequest &request)
 {
 	const auto is_key = [](const std::string &key) {
-		return key.size() <= doorbell::max_stream_bytes && std::none_of(key.begin(), key.end(), [](unsigned char c) {
-				   return c < 0x20 || c == 0x7f;
-			   });
+		return key.size() <= doorbell::max_stream_bytes &&
+			   std::none_of(key.begin(), key.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 	};
 	fuzz::expect(!request.streams.empty() || !request.prefixes.empty(), "something is followed");
 	fuzz::expect(request.streams.size() + request.prefixes.size() <= 4, "not more than a connection may");
@@ -161,9 +161,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 	std::minstd_rand random(seed + 1);
 	const std::size_t most = seed % 3 == 0 ? packet : seed % 3 == 1 ? 64 : 3;
 	const Reply reply = replied(routes(with_key), cut(text, [](std::size_t left) { return left; }));
-	const Reply again = replied(routes(with_key), cut(text, [&](std::size_t left) {
-									return std::min<std::size_t>(left, 1 + random() % most);
-								}));
+	const Reply again =
+		replied(routes(with_key),
+				cut(text, [&](std::size_t left) { return std::min<std::size_t>(left, 1 + random() % most); }));
 	fuzz::expect(reply.status == again.status && reply.is_stream == again.is_stream &&
 					 reply.request.streams == again.request.streams && reply.request.prefixes == again.request.prefixes,
 				 "a request means the same however it is cut");

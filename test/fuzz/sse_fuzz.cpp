@@ -68,7 +68,8 @@ void add_control(FuzzedDataProvider &input, std::string &out, Expected &expected
 
 	live::SseParser alone;
 	alone.feed(frame);
-	fuzz::expect(alone.controls.size() == 1 && alone.messages.empty() && alone.last_id.empty(), "it is one control frame");
+	fuzz::expect(alone.controls.size() == 1 && alone.messages.empty() && alone.last_id.empty(),
+				 "it is one control frame");
 	const SseMessage &control = alone.controls[0];
 	fuzz::expect(control.type == (gap ? "doorbell:gap" : "doorbell:reset"), "its type is its name");
 	const auto json = nlohmann::json::parse(control.data, nullptr, false); // discarded when the key is no UTF-8

@@ -1,5 +1,6 @@
-// Parses `text/event-stream` by the WHATWG rules, independently of the formatter: lines end with LF, CR or CRLF, however
-// the bytes are cut; an event is dispatched at the blank line and dropped when it has no data; an id that was seen stays.
+// Parses `text/event-stream` by the WHATWG rules, independently of the formatter: lines end with LF, CR or CRLF,
+// however the bytes are cut; an event is dispatched at the blank line and dropped when it has no data; an id that was
+// seen stays.
 #pragma once
 
 #include <cstddef>
