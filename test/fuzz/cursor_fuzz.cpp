@@ -30,12 +30,11 @@ static void read_back(FuzzedDataProvider &input)
 				 "no event has check 0");
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
+void fuzz::test(FuzzedDataProvider &input)
 {
-	FuzzedDataProvider input(data, size);
 	if (input.ConsumeBool()) {
 		read_back(input);
-		return 0;
+		return;
 	}
 	const auto streams = input.ConsumeIntegralInRange<std::size_t>(0, 8);
 	const std::string text = input.ConsumeRemainingBytesAsString();
@@ -46,5 +45,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 	} catch (const doorbell::Error &error) {
 		fuzz::expect(std::strpbrk(error.what(), "\r\n") == nullptr, "an error is one line");
 	}
-	return 0;
 }

@@ -1,4 +1,4 @@
-// What the fuzzers share: a check that ends the program, so that libFuzzer keeps the input, and pieces of the input.
+// What the fuzzers share. Each is one file that includes this and defines fuzz::test.
 #pragma once
 
 #include <cstdio>
@@ -7,6 +7,9 @@
 
 namespace fuzz {
 
+void test(FuzzedDataProvider &input);
+
+// Ends the program when it does not, and libFuzzer keeps the input.
 inline void expect(bool holds, const char *what)
 {
 	if (!holds) {
@@ -16,3 +19,10 @@ inline void expect(bool holds, const char *what)
 }
 
 } // namespace fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) // NOLINT: libFuzzer's name
+{
+	FuzzedDataProvider input(data, size);
+	fuzz::test(input);
+	return 0;
+}

@@ -112,9 +112,8 @@ bool same(const SseMessage &a, const SseMessage &b)
 
 } // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
+void fuzz::test(FuzzedDataProvider &input)
 {
-	FuzzedDataProvider input(data, size);
 	std::string out;
 	Expected expected;
 	for (int frames = input.ConsumeIntegralInRange(1, 8); frames > 0; frames--) {
@@ -140,5 +139,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 				 "so are control frames");
 	fuzz::expect(parser.last_id == expected.last_id, "only events move the id");
 	fuzz::expect(parser.comments == expected.comments && parser.retry == expected.retry, "comments and retry count");
-	return 0;
 }

@@ -80,6 +80,7 @@ fi
 if [ "$goal" = lint ]; then
 	need clang-format has clang-format
 	need clang-tidy has clang-tidy
+	need libclang-rt-dev test -n "$(find /usr/lib/llvm* -name FuzzedDataProvider.h -print -quit 2>/dev/null)"
 	need shellcheck has shellcheck
 fi
 [ ${#missing[@]} -gt 0 ] || exit 0
