@@ -57,10 +57,11 @@ build/Makefile:
 # What people type. Each first installs what it needs and the machine lacks, then goes on in a make that finds it and
 # does not name each command it runs, as plain `make` does.
 define install_and_run
-@PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@
+@PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@ $(PARTS)
 +@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
 endef
-.PHONY: demo test bench bench-sse sanitize lint run-demo run-test run-bench run-bench-sse run-sanitize run-lint
+.PHONY: demo test bench bench-sse sanitize fuzz lint
+.PHONY: run-demo run-test run-bench run-bench-sse run-sanitize run-fuzz run-lint
 demo:
 	$(install_and_run)
 test:
@@ -71,10 +72,12 @@ bench-sse:
 	$(install_and_run)
 sanitize:
 	$(install_and_run)
+fuzz:
+	$(install_and_run)
 lint:
 	$(install_and_run)
 
-run-demo run-test run-bench run-bench-sse run-sanitize run-lint: export PG_CONFIG := $(PG_CONFIG)
+run-demo run-test run-bench run-bench-sse run-sanitize run-fuzz run-lint: export PG_CONFIG := $(PG_CONFIG)
 run-demo run-test run-bench run-bench-sse: all
 run-demo:
 	bash test/tools/demo.sh
@@ -87,6 +90,8 @@ run-bench-sse: export BENCH_SUITES = sse
 run-bench-sse: run-bench
 run-sanitize:
 	bash test/tools/sanitize.sh
+run-fuzz:
+	bash test/tools/fuzz.sh $(PARTS)
 run-lint:
 	bash test/tools/lint.sh
 
@@ -99,7 +104,8 @@ help:
 	@echo "make bench        one table of comparisons (BENCH_SUITES='append replay', BENCH_SECONDS, BENCH_ROUNDS, FLUSH_MS)"
 	@echo "make bench-sse    doorbell serve against nchan, likewise (BENCH_SECONDS, BENCH_ROUNDS)"
 	@echo "make sanitize     the client's tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
+	@echo "make fuzz         libFuzzer on what reads foreign bytes (PARTS='pointer request', FUZZ_SECONDS=30 each)"
 	@echo "make lint         clang-format, clang-tidy and shellcheck"
 	@echo "PG_CONFIG=...     the PostgreSQL to use; else version 15 if there is one"
 	@echo "CLIENT=no         only the extension"
-	@echo "demo, test, bench, bench-sse, sanitize and lint install missing packages by apt; nothing else touches the system."
+	@echo "These goals but for install and installcheck install missing packages by apt; nothing else touches the system."

@@ -60,47 +60,9 @@ bool SseClient::read(std::size_t most)
 			return errno == EAGAIN || errno == EINTR;
 		most -= static_cast<std::size_t>(got);
 		bytes += static_cast<std::size_t>(got);
-		buffer_.append(chunk, static_cast<std::size_t>(got));
-		std::size_t begin = 0;
-		for (std::size_t end; (end = buffer_.find('\n', begin)) != std::string::npos; begin = end + 1)
-			line(buffer_.substr(begin, end - begin));
-		buffer_.erase(0, begin);
+		feed({chunk, static_cast<std::size_t>(got)});
 	}
 	return true;
-}
-
-void SseClient::line(const std::string &text)
-{
-	if (text.empty()) {
-		if (has_data_) {
-			data_.pop_back();
-			auto &to = type_.compare(0, 9, "doorbell:") == 0 ? controls : messages;
-			to.push_back({last_id, type_.empty() ? "message" : type_, data_});
-		}
-		type_.clear();
-		data_.clear();
-		has_data_ = false;
-		return;
-	}
-	if (text[0] == ':') {
-		comments++;
-		return;
-	}
-	const std::size_t colon = text.find(':');
-	const std::string field = text.substr(0, colon);
-	std::string value = colon == std::string::npos ? "" : text.substr(colon + 1);
-	if (!value.empty() && value[0] == ' ')
-		value.erase(0, 1);
-	if (field == "data") {
-		data_ += value + '\n';
-		has_data_ = true;
-	} else if (field == "event") {
-		type_ = value;
-	} else if (field == "id") {
-		last_id = value;
-	} else if (field == "retry") {
-		retry = std::stol(value);
-	}
 }
 
 } // namespace live

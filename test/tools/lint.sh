@@ -24,7 +24,7 @@ tidy=(-P "$(nproc)" -I{} clang-tidy --quiet {})
 check clang-format clang-format --dry-run -Werror < <(git ls-files '*.cpp' '*.hpp')
 check "clang-tidy src" "${tidy[@]}" -- -std=c++17 -Iclient/include -isystem "$server" < <(git ls-files 'src/*.cpp')
 if [ -f client/CMakeLists.txt ]; then
-	cmake -S client -B build/lint -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null || status=1
+	cmake -S client -B build/lint -DDOORBELL_FUZZ=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null || status=1
 	check "clang-tidy client" "${tidy[@]}" -p build/lint < <(git ls-files 'client/*.cpp' 'test/*.cpp' 'bench/*.cpp')
 fi
 check shellcheck shellcheck -x < <(git ls-files '*.sh' .ci/run)

@@ -2,7 +2,7 @@
 # Installs by apt what a goal of the Makefile needs and this machine lacks. Says so in one line; silent when there is
 # nothing to do.
 #
-# usage: packages.sh GOAL        PG_CONFIG, if set, names the PostgreSQL to build with
+# usage: packages.sh GOAL [PART...]      PG_CONFIG, if set, names the PostgreSQL to build with
 #
 # 1. What is missing is found by looking for the thing itself (a program, a header, a module), not for a package, so a
 #    machine without apt is fine as long as it has everything.
@@ -11,6 +11,8 @@
 #    of the installation, unless this machine has a policy of its own.
 set -euo pipefail
 goal=$1
+shift
+parts=" $* "
 missing=()
 
 need() # PACKAGE COMMAND...: the package is missing if the command fails
@@ -33,6 +35,12 @@ has_server() # a program that is not in everybody's PATH
 has_header()
 {
 	printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | g++ -std=c++17 ${includedir:+-I"$includedir"} -E -x c++ -
+}
+
+can_fuzz() # clang's run-time libraries are a package of their own
+{
+	echo 'extern "C" int LLVMFuzzerTestOneInput(const char *, unsigned long) { return 0; }' |
+		clang++ -fsanitize=fuzzer,address,undefined -x c++ - -o /dev/null
 }
 
 PG_CONFIG=${PG_CONFIG:-$(bash "$(dirname "$0")/pg_config.sh")}
@@ -72,9 +80,19 @@ if [ "$goal" = bench-sse ]; then # nchan is the competitor; nginx itself comes w
 	need nginx has /usr/sbin/nginx
 	need libnginx-mod-nchan test -f /usr/lib/nginx/modules/ngx_nchan_module.so
 fi
+if [ "$goal" = fuzz ]; then
+	need clang has clang++
+	need libclang-rt-dev can_fuzz
+fi
+if [[ $goal = test && $parts = *" browser "* ]]; then
+	need chromium has chromium
+	need nodejs has node
+	need npm has npm
+fi
 if [ "$goal" = lint ]; then
 	need clang-format has clang-format
 	need clang-tidy has clang-tidy
+	need libclang-rt-dev test -n "$(find /usr/lib/llvm* -name FuzzedDataProvider.h -print -quit 2>/dev/null)"
 	need shellcheck has shellcheck
 fi
 [ ${#missing[@]} -gt 0 ] || exit 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests, each part on private servers, and ends with one line: "N passed, N failed".
 #
-# usage: test.sh [PART...]      parts: symbols regress isolation tap unit live contract, by default; slow
+# usage: test.sh [PART...]      parts: symbols regress isolation tap unit live contract, by default; slow browser
 # BUILD=build                   where the client's test programs are
 #
 # 1. Everything is built already. What the tests read is copied to a working directory (see lib.sh), laid out as the
@@ -126,6 +126,15 @@ run_live() # once for each way of ringing
 run_contract()
 {
 	gtest contract_test
+}
+
+run_browser() # each test of each file; npm's packages go into the working directory
+{
+	local status=0
+	limited npm ci --prefix test/browser --ignore-scripts --no-audit --no-fund || return
+	limited env DOORBELL="$work/in/$BUILD/doorbell" node --test --test-reporter=tap test/browser || status=$?
+	count '^ok ([^#]|#[^ ])*$' '^not ok |^ok .*# (SKIP|TODO)'
+	return "$status"
 }
 
 workspace test
