@@ -6,8 +6,9 @@ namespace pg_doorbell {
 
 static constexpr int max_batch = 512;
 static constexpr long retry_ms = 1000;
-static constexpr int64 busy_pause_ms =
-	2; // when a batch stood for several appends, so that the next one stands for more
+static constexpr int64 window_us = 10000;
+static constexpr int64 busy_appends = 20; // in a window: from then on, a batch is to stand for several
+static constexpr int64 busy_pause_ms = 2;
 static constexpr int64 pause_factor = 20; // at most a twentieth of the time goes into sending under load
 
 static bool ringer_on = true;
@@ -110,9 +111,27 @@ static bool wait(int slot, long milliseconds)
 	return !ShutdownRequestPending && !ringer_must_stop(slot);
 }
 
-static long pause_after(const Batch &batch, int64 cost_us)
+// How fast appends come, measured from window to window.
+struct Load {
+	TimestampTz began;
+	int64 appends;
+	bool busy;
+
+	void count(int64 more, TimestampTz now)
+	{
+		appends += more;
+		if (now - began < window_us)
+			return;
+		busy = appends * window_us > busy_appends * (now - began);
+		began = now;
+		appends = 0;
+	}
+};
+static_assert(std::is_trivially_destructible_v<Load>);
+
+static long pause_after(bool busy, int64 cost_us)
 {
-	const int64 least = batch.appends > 1 ? busy_pause_ms : 0;
+	const int64 least = busy ? busy_pause_ms : 0;
 	return static_cast<long>(Min(Max(cost_us * pause_factor / 1000, least), static_cast<int64>(linger_ms)));
 }
 
@@ -120,6 +139,7 @@ static void ring_until_told_to_stop(int slot)
 {
 	Batch batch = {};
 	batch.rings = static_cast<TakenRing *>(MemoryContextAlloc(TopMemoryContext, sizeof(TakenRing) * max_batch));
+	Load load = {};
 	bool failing = false;
 	bool stay = true;
 	while (stay || !ringer_must_stop(slot)) {
@@ -133,7 +153,8 @@ static void ring_until_told_to_stop(int slot)
 				report_batch(slot, batch, done);
 			else if (!stay)
 				return; // told to stop, and nobody can be told
-			const long pause = failing ? retry_ms : pause_after(batch, done - began);
+			load.count(batch.appends, done);
+			const long pause = failing ? retry_ms : pause_after(load.busy, done - began);
 			if (stay && pause > 0)
 				stay = wait(slot, pause);
 		} else if (!stay) {

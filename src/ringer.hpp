@@ -7,9 +7,8 @@
 //  1. It takes all that waits in the table (ring_table.hpp), sends it in one transaction, and looks again. While it is
 //     busy, rings merge in the table.
 //  2. Nothing waits: it sleeps, and the next post wakes it. The first ring after silence is not delayed.
-//  3. Under load, that is when a batch stood for several appends, it pauses for a moment, so that commits do not wake
-//  it
-//     one by one; and the longer the more the batch cost (each listening session makes it dearer), at most
+//  3. Under load, from about 2,000 appends a second on, it pauses for a moment after each batch, so that commits do
+//     not wake it one by one; and the longer the more a batch costs (each listening session makes it dearer), at most
 //     doorbell.ring_linger. So many appends and many listeners slow the rings down, not the appends.
 //  4. A batch that fails (the NOTIFY queue is full) becomes a "*" and is tried again every second. The first failure
 //     goes to the log; doorbell.stats shows the last one.
