@@ -14,6 +14,13 @@ use Time::HiRes ();
 
 our @EXPORT = qw(serve stop_serve says ask get follow until_gets until_ends frames token signed_token);
 
+my @started; # a script that dies leaves none behind
+END
+{
+	local $?;
+	$_->{handle}->kill_kill foreach grep { $_->{handle}->pumpable } @started;
+}
+
 sub deadline { return Time::HiRes::time() + $PostgreSQL::Test::Utils::timeout_default }
 
 # Starts it on a port of its own choice; {port} is that.
@@ -23,6 +30,7 @@ sub serve
 	my %running = (out => '', err => '');
 	$running{handle} = IPC::Run::start [ "$ENV{TESTDIR}/build/doorbell", '--dsn', $connstr, 'serve', '--listen', '127.0.0.1:0', @options ],
 	  '<', \undef, '>', \$running{out}, '2>', \$running{err}, IPC::Run::timeout(4 * $PostgreSQL::Test::Utils::timeout_default);
+	push @started, \%running;
 	says(\%running, qr/^doorbell: listening on http:\/\/127\.0\.0\.1:(\d+)$/m) or die "it does not listen: $running{err}";
 	($running{port}) = $running{err} =~ /:(\d+)$/m;
 	return \%running;
