@@ -98,7 +98,7 @@ int64 append_events(text *stream, const NewEvent *events, int count, const Appen
 	PreventCommandIfReadOnly("doorbell.append()");
 	PreventCommandIfParallelMode("doorbell.append()");
 
-	EventWriter writer = EventWriter::open(count);
+	EventWriter writer = EventWriter::open(count, options.event_id != nullptr);
 	std::optional<LowWaterTable> low_waters; // opened when it is needed, and never under the lock
 	const uint64 hash = hash_of(stream);
 	StreamLock lock(hash);

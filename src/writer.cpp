@@ -29,13 +29,15 @@ static void check_triggers(Relation table)
 
 static bool has_other_indexes(Relation table)
 {
+	if (table->rd_indexvalid) // saves a copy
+		return list_length(table->rd_indexlist) != 3;
 	List *indexes = RelationGetIndexList(table);
 	const bool others = list_length(indexes) != 3;
 	list_free(indexes);
 	return others;
 }
 
-EventWriter EventWriter::open(int count)
+EventWriter EventWriter::open(int count, bool with_ids)
 {
 	const Tables &tables = find_tables();
 	EventWriter writer;
@@ -43,7 +45,7 @@ EventWriter EventWriter::open(int count)
 	check_triggers(writer.table_);
 	writer.pkey_ = index_open(tables.event_pkey, RowExclusiveLock);
 	writer.xid_index_ = index_open(tables.event_xid_idx, RowExclusiveLock);
-	writer.id_index_ = index_open(tables.event_id_idx, RowExclusiveLock);
+	writer.id_index_ = with_ids ? index_open(tables.event_id_idx, RowExclusiveLock) : nullptr;
 	writer.xid_ = FullTransactionIdGetDatum(GetTopFullTransactionId());
 
 	writer.count_ = count;
@@ -78,7 +80,8 @@ void EventWriter::close()
 	}
 	for (int i = 0; i < slot_count_; i++)
 		ExecDropSingleTupleTableSlot(slots_[i]);
-	index_close(id_index_, NoLock);
+	if (id_index_ != nullptr)
+		index_close(id_index_, NoLock);
 	index_close(xid_index_, NoLock);
 	index_close(pkey_, NoLock);
 	table_close(table_, NoLock);
@@ -100,7 +103,7 @@ void EventWriter::insert_index_entries(TupleTableSlot *slot)
 	};
 	insert(pkey_, event_stream, event_seq, UNIQUE_CHECK_YES);
 	insert(xid_index_, event_xid, event_xid, UNIQUE_CHECK_NO);
-	if (!slot->tts_isnull[event_event_id - 1])
+	if (id_index_ != nullptr) // a partial index: only rows with an event_id are in it
 		insert(id_index_, event_stream, event_event_id, UNIQUE_CHECK_YES);
 }
 

@@ -14,7 +14,7 @@ namespace pg_doorbell {
 
 class EventWriter {
 public:
-	static EventWriter open(int count);
+	static EventWriter open(int count, bool with_ids); // with_ids: the events have an event_id
 	void close();
 
 	// Numbers and stores events from `first_seq` on.
