@@ -12,7 +12,7 @@ use MIME::Base64 qw(encode_base64url);
 use PostgreSQL::Test::Utils;
 use Time::HiRes ();
 
-our @EXPORT = qw(serve stop_serve says ask get follow until_gets until_ends frames token signed_token);
+our @EXPORT = qw(serve stop_serve nginx_in_front_of says ask get follow until_gets until_ends frames token signed_token);
 
 my @started; # a script that dies leaves none behind
 END
@@ -28,11 +28,34 @@ sub serve
 {
 	my ($connstr, @options) = @_;
 	my %running = (out => '', err => '');
-	$running{handle} = IPC::Run::start [ "$ENV{TESTDIR}/build/doorbell", '--dsn', $connstr, 'serve', '--listen', '127.0.0.1:0', @options ],
+	$running{handle} = IPC::Run::start [ "$ENV{TESTDIR}/build/doorbell", '--dsn', $connstr, 'serve', ((grep { $_ eq '--listen' } @options) ? () : ('--listen', '127.0.0.1:0')), @options ],
 	  '<', \undef, '>', \$running{out}, '2>', \$running{err}, IPC::Run::timeout(4 * $PostgreSQL::Test::Utils::timeout_default);
 	push @started, \%running;
 	says(\%running, qr/^doorbell: listening on http:\/\/127\.0\.0\.1:(\d+)$/m) or die "it does not listen: $running{err}";
 	($running{port}) = $running{err} =~ /:(\d+)$/m;
+	return \%running;
+}
+
+# nginx with nothing set but the addresses; stop it as a serve.
+sub nginx_in_front_of
+{
+	my ($server, $port) = @_;
+	my $directory = PostgreSQL::Test::Utils::tempdir();
+	PostgreSQL::Test::Utils::append_to_file("$directory/nginx.conf", join '',
+		"daemon off; pid $directory/pid; error_log $directory/error; events {} http { access_log off;",
+		(map { "${_}_temp_path $directory/$_;" } qw(client_body proxy fastcgi uwsgi scgi)),
+		"server { listen 127.0.0.1:$port; location / { proxy_pass http://127.0.0.1:$server; } } }");
+	my ($program) = grep { -x } map { "$_/nginx" } split(/:/, $ENV{PATH}), '/usr/sbin';
+	my %running = (port => $port, out => '');
+	$running{handle} = IPC::Run::start [ $program, '-e', "$directory/error", '-c', "$directory/nginx.conf", '-p', $directory ],
+	  '<', \undef, '&>', \$running{out};
+	push @started, \%running;
+	my $deadline = deadline();
+	until (IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port))
+	{
+		die "nginx does not listen: $running{out}" if Time::HiRes::time() > $deadline || !$running{handle}->pumpable;
+		IPC::Run::pump_nb($running{handle});
+	}
 	return \%running;
 }
 

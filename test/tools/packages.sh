@@ -75,6 +75,7 @@ if [ "$goal" = bench ]; then # PgQ is one of the competitors
 fi
 if [ "$goal" = test ]; then
 	need nginx-light has_server nginx
+	need curl has curl
 fi
 if [ "$goal" = bench-sse ]; then # nchan is the competitor; nginx itself comes with it
 	need nginx has /usr/sbin/nginx
