@@ -76,6 +76,7 @@ fi
 if [ "$goal" = test ]; then
 	need nginx-light has_server nginx
 	need curl has curl
+	need pgbouncer has_server pgbouncer
 fi
 if [ "$goal" = bench-sse ]; then # nchan is the competitor; nginx itself comes with it
 	need nginx has /usr/sbin/nginx
