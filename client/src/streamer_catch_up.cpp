@@ -76,11 +76,11 @@ void Streamer::Impl::send(CatchUp request, const char *sql, const Params &params
 
 bool Streamer::Impl::ask_survey()
 {
-	std::map<std::pair<std::string_view, std::int64_t>, bool> asked; // the same question is asked once
+	std::set<std::pair<std::string_view, std::int64_t>> asked; // the same question is asked once
 	for (const Subscription *subscription : starting_) {
 		if (!subscription->hub->mark)
 			continue;
-		asked.emplace(std::pair(std::string_view(subscription->hub->stream), subscription->start.mark().seq), true);
+		asked.emplace(subscription->hub->stream, subscription->start.mark().seq);
 		if (asked.size() >= most_positions)
 			break;
 	}
@@ -90,9 +90,9 @@ bool Streamer::Impl::ask_survey()
 	request.kind = CatchUp::Kind::survey;
 	std::vector<std::string_view> streams;
 	std::vector<std::int64_t> seqs;
-	for (const auto &[position, unused] : asked) {
-		streams.push_back(position.first);
-		seqs.push_back(position.second);
+	for (const auto &[stream, seq] : asked) {
+		streams.push_back(stream);
+		seqs.push_back(seq);
 	}
 	send(std::move(request), detail::survey_sql, Params().text_array(streams).int8_array(seqs));
 	return true;
