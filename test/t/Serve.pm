@@ -23,12 +23,19 @@ END
 
 sub deadline { return Time::HiRes::time() + $PostgreSQL::Test::Utils::timeout_default }
 
-# Starts it on a port of its own choice; {port} is that.
+# An option and its value, unless the options have it.
+sub unless_given
+{
+	my ($default, @options) = @_;
+	return (grep { $_ eq $default->[0] } @options) ? () : @$default;
+}
+
+# Starts it on a port of its own choice; {port} is that. Takes as many clients as every limit of open files allows.
 sub serve
 {
 	my ($connstr, @options) = @_;
 	my %running = (out => '', err => '');
-	$running{handle} = IPC::Run::start [ "$ENV{TESTDIR}/build/doorbell", '--dsn', $connstr, 'serve', ((grep { $_ eq '--listen' } @options) ? () : ('--listen', '127.0.0.1:0')), @options ],
+	$running{handle} = IPC::Run::start [ "$ENV{TESTDIR}/build/doorbell", '--dsn', $connstr, 'serve', (map { unless_given($_, @options) } [ '--listen', '127.0.0.1:0' ], [ '--max-connections', 1000 ]), @options ],
 	  '<', \undef, '>', \$running{out}, '2>', \$running{err}, IPC::Run::timeout(4 * $PostgreSQL::Test::Utils::timeout_default);
 	push @started, \%running;
 	says(\%running, qr/^doorbell: listening on http:\/\/127\.0\.0\.1:(\d+)$/m) or die "it does not listen: $running{err}";

@@ -8,7 +8,8 @@
 #    source tree is, and they run there.
 # 2. Each part writes to a log of its own and is counted from its own results. A part that fails without a failed test,
 #    and a part without any test, count as one failure; a skipped test is a failed one.
-# 3. A part that takes longer than PART_TIMEOUT seconds is ended and has failed.
+# 3. The names of failed tests are printed once more at the end, just before the closing line.
+# 4. A part that takes longer than PART_TIMEOUT seconds is ended and has failed.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -23,8 +24,9 @@ limited() # COMMAND...: run, with the time limit, into the part's log
 	run timeout --kill-after=10 "${PART_TIMEOUT:-900}" "$@" >>"$log" 2>&1
 }
 
-count() # OK_PATTERN BAD_PATTERN: lines of the part's log
+count() # OK_PATTERN BAD_PATTERN: lines of the part's log; those of failed tests are said again at the end
 {
+	grep -E "$2" "$log" | sed "s/^/$part: /" >>"$work/log/failures" || true
 	ok=$(grep -cE "$1" "$log" || true)
 	bad=$(grep -cE "$2" "$log" || true)
 }
@@ -141,6 +143,7 @@ run_browser() # each test of each file; npm's packages go into the working direc
 workspace test
 give_inputs test expected pg_doorbell.so "$BUILD"/{unit_tests,live_tests,contract_test,doorbell,follow}
 
+: >"$work/log/failures"
 passed=0
 failed=0
 for part in "${parts[@]}"; do
@@ -154,7 +157,7 @@ for part in "${parts[@]}"; do
 	"run_$part" || status=$?
 	stop_servers
 	if [ "$bad" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$ok" -eq 0 ]; }; then
-		echo "$part: exit status $status after $ok passed tests" >>"$log"
+		echo "$part: exit status $status after $ok passed tests" | tee -a "$log" >>"$work/log/failures"
 		bad=1
 	fi
 	passed=$((passed + ok))
@@ -166,5 +169,9 @@ for part in "${parts[@]}"; do
 		tail -n 300 "$log" | sed 's/^/    /'
 	fi
 done
+if [ "$failed" -gt 0 ]; then
+	echo "failed:"
+	awk '!seen[$0]++ { print "    " $0 }' "$work/log/failures"
+fi
 closing="$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

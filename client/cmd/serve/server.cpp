@@ -24,11 +24,7 @@ static std::size_t allowed_connections(std::size_t wanted)
 	::setrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted + other_descriptors)
 		return wanted;
-	const std::size_t allowed =
-		limit.rlim_cur > 2 * other_descriptors ? limit.rlim_cur - other_descriptors : limit.rlim_cur / 2;
-	say("at most " + std::to_string(allowed) + " connections, not " + std::to_string(wanted) +
-		": the limit of open files is " + std::to_string(limit.rlim_cur));
-	return allowed;
+	return limit.rlim_cur > 2 * other_descriptors ? limit.rlim_cur - other_descriptors : limit.rlim_cur / 2;
 }
 
 static Address checked_address(const ServerOptions &options)
@@ -42,10 +38,13 @@ static Address checked_address(const ServerOptions &options)
 }
 
 Server::Server(const ServerOptions &options)
-	: streamer_(streamer_options(options)), routes_(route_options(options)),
+	: most_(allowed_connections(options.max_connections)), streamer_(streamer_options(options)), routes_(route_options(options)),
 	  front_(checked_address(options), routes_, streamer_, metrics_, options.front)
 {
 	say("listening on http://" + front_.address().text());
+	if (most_ < options.max_connections)
+		say("the limit of open files allows " + std::to_string(most_) + " connections, not " +
+			std::to_string(options.max_connections));
 }
 
 doorbell::StreamerOptions Server::streamer_options(const ServerOptions &options)
@@ -66,8 +65,8 @@ RouteOptions Server::route_options(const ServerOptions &options)
 		answer.body = metrics_.text(streamer_);
 		return answer;
 	};
-	routes.is_full = [this, most = allowed_connections(options.max_connections)] {
-		const bool full = streamer_.connections() + front_.handed_over() >= most;
+	routes.is_full = [this] {
+		const bool full = streamer_.connections() + front_.handed_over() >= most_;
 		if (full)
 			metrics_.turned_away();
 		return full;

@@ -38,6 +38,7 @@ private:
 	void wait_for_more();
 
 	Metrics metrics_;
+	const std::size_t most_; // connections at a time
 	doorbell::Streamer streamer_;
 	Routes routes_;
 	Front front_;
