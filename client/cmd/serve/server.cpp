@@ -38,8 +38,8 @@ static Address checked_address(const ServerOptions &options)
 }
 
 Server::Server(const ServerOptions &options)
-	: most_(allowed_connections(options.max_connections)), streamer_(streamer_options(options)), routes_(route_options(options)),
-	  front_(checked_address(options), routes_, streamer_, metrics_, options.front)
+	: most_(allowed_connections(options.max_connections)), streamer_(streamer_options(options)),
+	  routes_(route_options(options)), front_(checked_address(options), routes_, streamer_, metrics_, options.front)
 {
 	say("listening on http://" + front_.address().text());
 	if (most_ < options.max_connections)
