@@ -5,21 +5,10 @@
 #include "ring.hpp"
 #include "stream_lock.hpp"
 #include "tables.hpp"
+#include "tail.hpp"
 #include "writer.hpp"
 
 namespace pg_doorbell {
-
-static uint64 hash_of(const text *stream)
-{
-	const std::string_view key = view_of(stream);
-	return hash_bytes_extended(reinterpret_cast<const unsigned char *>(key.data()), static_cast<int>(key.size()), 0);
-}
-
-// The end of a stream: the next event gets seq + 1 and is stamped no earlier than `appended_at`.
-struct Tail {
-	int64 seq;
-	TimestampTz appended_at;
-};
 
 // Where this backend last saw the end of a stream. A scan of the primary key reads all of the stream that is on the
 // index page before it gives its first row; bounded by a recent seq it reads only what was appended since. A hint that
@@ -118,7 +107,9 @@ int64 append_events(text *stream, const NewEvent *events, int count, const Appen
 			}
 		}
 
-		std::optional<Tail> tail = find_tail(writer, stream, hash);
+		std::optional<Tail> tail = recall_tail(writer.table(), stream, hash);
+		if (!tail.has_value())
+			tail = find_tail(writer, stream, hash);
 		if (!tail.has_value()) {
 			if (!low_waters.has_value()) {
 				lock.release();
@@ -132,10 +123,11 @@ int64 append_events(text *stream, const NewEvent *events, int count, const Appen
 		}
 		check_expected_seq(stream, options.expected_seq, tail->seq);
 		const TimestampTz appended_at = Max(GetCurrentTimestamp(), tail->appended_at);
-		writer.store(stream, events, options.event_id, tail->seq + 1, appended_at);
+		const ItemPointerData row = writer.store(stream, events, options.event_id, tail->seq + 1, appended_at);
+		last_seq = tail->seq + count;
+		remember_tail(writer.table(), hash, Tail{last_seq, appended_at}, row);
 		lock.release();
 
-		last_seq = tail->seq + count;
 		tail_hint(hash) = TailHint{hash, last_seq};
 		writer.fire_triggers();
 		note_ring(stream, last_seq, count);

@@ -5,6 +5,7 @@
 #include "ringer.hpp"
 #include "stream_lock.hpp"
 #include "tables.hpp"
+#include "tail.hpp"
 #include "utility.hpp"
 
 extern "C" {
@@ -19,6 +20,7 @@ void _PG_init(void)
 		pg_doorbell::define_ring_table_settings();
 		pg_doorbell::define_ringer_settings();
 		pg_doorbell::request_stream_locks();
+		pg_doorbell::request_tails();
 		pg_doorbell::watch_utility_commands();
 	}
 	MarkGUCPrefixReserved("doorbell");

@@ -108,6 +108,36 @@ inline void insert_index_entries(ResultRelInfo *result, TupleTableSlot *slot, ES
 #endif
 }
 
+// Where a relation's rows are: another one in each database, and after each rewrite.
+#if PG_VERSION_NUM >= 160000
+using Storage = RelFileLocator;
+inline Storage storage_of(Relation relation)
+{
+	return relation->rd_locator;
+}
+#else
+using Storage = RelFileNode;
+inline Storage storage_of(Relation relation)
+{
+	return relation->rd_node;
+}
+#endif
+
+inline bool is_same_storage(const Storage &storage, Relation relation)
+{
+#if PG_VERSION_NUM >= 160000
+	return RelFileLocatorEquals(storage, relation->rd_locator);
+#else
+	return RelFileNodeEquals(storage, relation->rd_node);
+#endif
+}
+
+// Pins a buffer if it still holds that block.
+inline bool pin_if_there(const Storage &storage, BlockNumber block, Buffer buffer)
+{
+	return ReadRecentBuffer(storage, MAIN_FORKNUM, block, buffer);
+}
+
 inline bool lock_held_by_me(const LOCKTAG &tag, LOCKMODE mode)
 {
 #if PG_VERSION_NUM >= 170000

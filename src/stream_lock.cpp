@@ -3,7 +3,6 @@
 namespace pg_doorbell {
 
 static constexpr uint16 lock_class = 0xdb01; // the tag's field where user advisory locks have 1 or 2
-static constexpr int light_count = 256;
 static constexpr const char *tranche = "pg_doorbell_stream";
 
 static bool preloaded = false;
@@ -16,7 +15,7 @@ static void request_locks()
 {
 	if (previous_request_hook != nullptr)
 		previous_request_hook();
-	RequestNamedLWLockTranche(tranche, light_count);
+	RequestNamedLWLockTranche(tranche, StreamLock::count);
 }
 
 void request_stream_locks()
@@ -31,7 +30,7 @@ StreamLock::StreamLock(uint64 hash) : light_(nullptr)
 	if (preloaded) {
 		if (lights == nullptr)
 			lights = GetNamedLWLockTranche(tranche);
-		light_ = &lights[hash % light_count].lock;
+		light_ = &lights[hash % StreamLock::count].lock;
 		return;
 	}
 	SET_LOCKTAG_ADVISORY(heavy_, MyDatabaseId, static_cast<uint32>(hash >> 32), static_cast<uint32>(hash), lock_class);

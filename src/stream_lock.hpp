@@ -16,6 +16,8 @@ void request_stream_locks(); // while the library is preloaded
 
 class StreamLock {
 public:
+	static constexpr int count = 256; // of LWLocks; hashes that are equal modulo this share one
+
 	explicit StreamLock(uint64 hash); // of the stream's key
 	void acquire();
 	void release();

@@ -107,9 +107,10 @@ void EventWriter::insert_index_entries(TupleTableSlot *slot)
 		insert(id_index_, event_stream, event_event_id, UNIQUE_CHECK_YES);
 }
 
-void EventWriter::store(text *stream, const NewEvent *events, pg_uuid_t *event_id, int64 first_seq,
-						TimestampTz appended_at)
+ItemPointerData EventWriter::store(text *stream, const NewEvent *events, pg_uuid_t *event_id, int64 first_seq,
+								   TimestampTz appended_at)
 {
+	ItemPointerData last;
 	const CommandId command = GetCurrentCommandId(true);
 	for (int done = 0; done < count_;) {
 		const int batch = Min(slot_count_, count_ - done);
@@ -135,8 +136,10 @@ void EventWriter::store(text *stream, const NewEvent *events, pg_uuid_t *event_i
 			if (stored_ != nullptr)
 				stored_[done + i] = slots_[i]->tts_tid;
 		}
+		last = slots_[batch - 1]->tts_tid;
 		done += batch;
 	}
+	return last;
 }
 
 void EventWriter::fire_triggers()

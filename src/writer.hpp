@@ -17,8 +17,9 @@ public:
 	static EventWriter open(int count, bool with_ids); // with_ids: the events have an event_id
 	void close();
 
-	// Numbers and stores events from `first_seq` on.
-	void store(text *stream, const NewEvent *events, pg_uuid_t *event_id, int64 first_seq, TimestampTz appended_at);
+	// Numbers and stores events from `first_seq` on; returns where the last one lies.
+	ItemPointerData store(text *stream, const NewEvent *events, pg_uuid_t *event_id, int64 first_seq,
+						  TimestampTz appended_at);
 	void fire_triggers();
 
 	Relation table() const { return table_; }
