@@ -35,6 +35,16 @@ SELECT doorbell.append('s', 'test', '13');
 DELETE FROM doorbell.event WHERE stream = 's';
 SELECT doorbell.append('s', 'test', '13');
 
+DELETE FROM doorbell.event;
+VACUUM doorbell.event;
+SELECT doorbell.append('short', 'test', '1');
+SELECT ctid AS place FROM doorbell.event;
+DELETE FROM doorbell.event;
+VACUUM doorbell.event;
+SELECT doorbell.append('heir', 'test', '1');
+SELECT ctid AS place FROM doorbell.event;
+SELECT doorbell.append('short', 'test', '1');
+
 -- Moved
 VACUUM FULL doorbell.event;
 SELECT doorbell.append('s', 'test', '14');
@@ -42,9 +52,17 @@ SELECT doorbell.append('s', 'test', '15');
 TRUNCATE doorbell.event;
 SELECT doorbell.append('s', 'test', '13');
 
--- Alone in the database
+-- Another stream of that name, before and elsewhere
 DROP EXTENSION pg_doorbell;
 CREATE EXTENSION pg_doorbell;
 SELECT doorbell.append('s', 'test', '1');
+SELECT current_database() AS here \gset
+CREATE DATABASE doorbell_elsewhere;
+\c doorbell_elsewhere
+CREATE EXTENSION pg_doorbell;
+SELECT doorbell.append('s', 'test', to_jsonb(n)) FROM generate_series(1, 3) n;
+\c :here
+SELECT doorbell.append('s', 'test', '2');
+DROP DATABASE doorbell_elsewhere;
 SELECT stream, seq, payload FROM doorbell.replay('s');
 DROP EXTENSION pg_doorbell;
