@@ -1,8 +1,8 @@
 // The BEFORE INSERT trigger of doorbell.event, for rows that do not come from append: a restored dump, above all.
 //
 // Such a row carries the transaction id of another time, or of another cluster, where it may stand for a transaction
-// that this cluster is running now or has yet to run. It gets the id of the transaction that brings it, and what is known
-// of the end of its stream is forgotten (tail.hpp). Appends write the table directly and do not pass here.
+// that this cluster is running now or has yet to run. It gets the id of the transaction that brings it, and what is
+// known of the end of its stream is forgotten (tail.hpp). Appends write the table directly and do not pass here.
 #include "tables.hpp"
 #include "tail.hpp"
 

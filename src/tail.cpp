@@ -5,7 +5,7 @@
 
 namespace pg_doorbell {
 
-static constexpr int slot_count = 4096;
+static constexpr int slot_count = 16384;
 static_assert(slot_count % StreamLock::count == 0, "two streams of one slot must have the same lock");
 
 struct TailSlot {
