@@ -30,6 +30,7 @@ void add_import(CLI::App &app, Command &command);
 void add_replay(CLI::App &app, Command &command);
 void add_tail(CLI::App &app, Command &command);
 void add_status(CLI::App &app, Command &command);
+void add_doctor(CLI::App &app, Command &command);
 void add_serve(CLI::App &app, Command &command);
 
 // Says something to people: one line on stderr, "doorbell: ...".

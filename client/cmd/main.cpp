@@ -33,6 +33,7 @@ static int run(int argc, char **argv)
 	add_tail(app, command);
 	add_serve(app, command);
 	add_status(app, command);
+	add_doctor(app, command);
 
 	try {
 		app.parse(argc, argv);

@@ -1,5 +1,6 @@
 // doorbell status: whether events can be appended, read and heard here, and if not, why.
 #include "command.hpp"
+#include "facts.hpp"
 #include "output.hpp"
 
 #include <doorbell/doorbell.hpp>
@@ -17,11 +18,13 @@ constexpr std::size_t streams_shown = 20;
 
 struct Findings {
 	doorbell::ServerStatus server;
-	bool heard = false;
-	std::string not_heard; // why
+	std::string not_heard; // why; empty: it was
 	std::vector<doorbell::StreamInfo> streams;
 
-	bool healthy() const { return heard && !server.extension_version.empty() && server.ringer_error.empty(); }
+	bool healthy() const
+	{
+		return not_heard.empty() && !server.extension_version.empty() && server.ringer_error.empty();
+	}
 
 	// What `auto` comes to.
 	std::string ring_mode() const
@@ -36,24 +39,7 @@ struct Status {
 	bool json = false;
 
 	int run(const doorbell::ConnectOptions &connect) const;
-	void listen(const doorbell::ConnectOptions &connect, Findings &findings) const;
 };
-
-// A listener proves the channel: it becomes live when it has heard a ring of its own.
-void Status::listen(const doorbell::ConnectOptions &connect, Findings &findings) const
-{
-	doorbell::ListenerOptions options;
-	options.connect = connect;
-	doorbell::Listener listener(options, [](const doorbell::Pointer &) {});
-	const auto deadline =
-		doorbell::Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(wait_seconds * 1000));
-	while (listener.state() != doorbell::State::live && listener.last_error().empty() &&
-		   doorbell::Clock::now() < deadline)
-		listener.poll(doorbell::milliseconds(100));
-	findings.heard = listener.state() == doorbell::State::live;
-	if (!findings.heard)
-		findings.not_heard = listener.last_error().empty() ? "no answer in time" : listener.last_error();
-}
 
 std::string as_json(const Findings &findings)
 {
@@ -68,8 +54,8 @@ std::string as_json(const Findings &findings)
 		out["extension"] = server.extension_version;
 	out["ring_mode"] = findings.ring_mode();
 	out["preloaded"] = server.preloaded;
-	out["heard"] = findings.heard;
-	if (!findings.heard)
+	out["heard"] = findings.not_heard.empty();
+	if (!findings.not_heard.empty())
 		out["not_heard"] = findings.not_heard;
 	if (!server.ringer_error.empty())
 		out["ringer_error"] = server.ringer_error;
@@ -102,7 +88,7 @@ std::string as_text(const Findings &findings)
 		out +=
 			line("ring mode", findings.ring_mode() + (server.ring_mode == "auto" ? " (auto)" : "") +
 								  (server.preloaded ? "" : "; add pg_doorbell to shared_preload_libraries for worker"));
-	out += line("channel", findings.heard ? "heard" : "NOT heard: " + findings.not_heard);
+	out += line("channel", findings.not_heard.empty() ? "heard" : "NOT heard: " + findings.not_heard);
 	if (!server.ringer_error.empty())
 		out += line("ringer", "CANNOT ring: " + server.ringer_error);
 
@@ -140,7 +126,7 @@ int Status::run(const doorbell::ConnectOptions &connect) const
 	findings.server = log.status();
 	if (!findings.server.extension_version.empty())
 		findings.streams = log.streams(prefix);
-	listen(connect, findings);
+	findings.not_heard = listen(connect, wait_seconds);
 
 	Output output;
 	output.text() = json ? as_json(findings) : as_text(findings);
@@ -156,14 +142,8 @@ void add_status(CLI::App &app, Command &command)
 	CLI::App *sub =
 		app.add_subcommand("status", "Say whether events are appended, read and heard here, and if not, why");
 	sub->add_option("--prefix", status->prefix, "only streams whose key begins with this")->option_text("P");
-	sub->add_option("--wait", status->wait_seconds, "seconds to wait for a ring to be heard (default: 5)")
-		->check(CLI::Range(0.1, 3600.0))
-		->option_text("S");
-	sub->add_option_function<std::string>(
-		   "--format", [status](const std::string &format) { status->json = format == "json"; },
-		   "json or text (default: text)")
-		->check(CLI::IsMember({"json", "text"}))
-		->option_text("FORMAT");
+	add_wait_option(*sub, status->wait_seconds);
+	add_report_format(*sub, status->json);
 	sub->callback([status, &command] { command.run = [status, &command] { return status->run(command.connect); }; });
 }
 

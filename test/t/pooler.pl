@@ -56,6 +56,10 @@ my ($status, $out, $err) = command($pooler->{dsn}, 'status');
 is($status, 1, 'L8: status behind a transaction pooler is not healthy');
 like($out, qr/^channel +NOT heard: .*(rings do not come back|pooler)/m, 'L8: and says that rings do not come back');
 
+($status, $out, $err) = command($pooler->{dsn}, 'doctor');
+is($status, 1, 'L8: doctor behind a transaction pooler finds a problem');
+like($out, qr/^PROBLEM channel: .*\n +why: .*\n +change: .*not through a pooler in transaction mode$/m, 'L8: and says what to change');
+
 my @numbers = (1 .. 30);
 is((command($pooler->{dsn}, 'append', 's', 'made', $_))[1], "$_\n", "append $_ goes through") foreach @numbers[ 0 .. 2 ];
 my %tail = (out => '', err => '');
