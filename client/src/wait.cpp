@@ -9,6 +9,16 @@
 
 namespace doorbell::detail {
 
+int poll_timeout(Clock::time_point deadline)
+{
+	if (deadline == never)
+		return -1;
+	const Clock::time_point now = Clock::now();
+	// A deadline may be as far back as time_point::min(): the difference would overflow.
+	const auto left = deadline <= now ? milliseconds(0) : std::chrono::ceil<milliseconds>(deadline - now);
+	return static_cast<int>(std::min<milliseconds::rep>(left.count(), INT_MAX));
+}
+
 void wait(const std::vector<Descriptor> &descriptors, Clock::time_point deadline)
 {
 	std::vector<pollfd> polled;
@@ -16,14 +26,7 @@ void wait(const std::vector<Descriptor> &descriptors, Clock::time_point deadline
 	for (const Descriptor &descriptor : descriptors)
 		polled.push_back({descriptor.fd, descriptor.events, 0});
 
-	int timeout = -1;
-	if (deadline != never) { // rounded up: waking before the deadline would only mean waiting again
-		const Clock::time_point now = Clock::now();
-		// A deadline may be as far back as time_point::min(): the difference would overflow.
-		const auto left = deadline <= now ? milliseconds(0) : std::chrono::ceil<milliseconds>(deadline - now);
-		timeout = static_cast<int>(std::min<milliseconds::rep>(left.count(), INT_MAX));
-	}
-	if (::poll(polled.data(), polled.size(), timeout) < 0 && errno != EINTR)
+	if (::poll(polled.data(), polled.size(), poll_timeout(deadline)) < 0 && errno != EINTR)
 		throw Error("could not wait for descriptors: out of memory");
 }
 

@@ -16,6 +16,9 @@ inline Clock::time_point deadline_after(milliseconds timeout)
 	return timeout > std::chrono::duration_cast<milliseconds>(never - now) - milliseconds(1) ? never : now + timeout;
 }
 
+// For poll(2): -1 when never, else rounded up, because to wake before the deadline would only mean to wait again.
+int poll_timeout(Clock::time_point deadline);
+
 // Waits until a descriptor is ready or `deadline` has passed; returns early on a signal.
 void wait(const std::vector<Descriptor> &descriptors, Clock::time_point deadline);
 

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,6 +113,39 @@ TEST_F(ExampleTest, follow_says_what_is_wrong_and_fails)
 	Program follow("follow", {database.dsn("follow"), "s"});
 	wait_for("its complaint", [&] { return !follow.err().empty() && follow.err().back() == '\n'; });
 	EXPECT_NE(follow.err().find("follow: function doorbell."), std::string::npos) << follow.err();
+	EXPECT_EQ(follow.end(0), 1) << "the exit status";
+}
+
+TEST_F(ExampleTest, the_C_program_goes_on_from_a_cursor)
+{
+	append("s", "{\"a\": 1}");
+	append("s", "\"Grüße 🔔\"");
+	const auto is_printed = [](const std::string &out, const char *lines) {
+		return std::regex_match(out, std::regex(lines));
+	};
+	std::string cursor;
+	{
+		Program follow("follow_c", {database.dsn("follow"), "s"});
+		wait_for("history", [&] {
+			return is_printed(follow.out(), "1-[0-9a-f]{8} t \\{\"a\": 1\\}\n2-[0-9a-f]{8} t \"Grüße 🔔\"\n");
+		});
+		cursor = follow.out().substr(0, 10);
+	}
+	Program follow("follow_c", {database.dsn("follow"), "s", cursor});
+	append("s", "3");
+	wait_for("what follows",
+			 [&] { return is_printed(follow.out(), "2-[0-9a-f]{8} t \"Grüße 🔔\"\n3-[0-9a-f]{8} t 3\n"); });
+	sql("SELECT doorbell.trim('s', 3)");
+	Program late("follow_c", {database.dsn("follow"), "s", cursor});
+	wait_for("the gap", [&] { return late.out() == "s: events up to 3 were trimmed away\n"; });
+	EXPECT_EQ(follow.err() + late.err(), "");
+}
+
+TEST_F(ExampleTest, the_C_program_says_what_is_wrong_and_fails)
+{
+	Program follow("follow_c", {database.dsn("follow"), "s", "1-0000"});
+	wait_for("its complaint", [&] { return !follow.err().empty() && follow.err().back() == '\n'; });
+	EXPECT_NE(follow.err().find("1-0000"), std::string::npos) << follow.err();
 	EXPECT_EQ(follow.end(0), 1) << "the exit status";
 }
 

@@ -141,7 +141,7 @@ run_browser() # each test of each file; npm's packages go into the working direc
 }
 
 workspace test
-give_inputs test expected pg_doorbell.so "$BUILD"/{unit_tests,live_tests,contract_test,doorbell,follow}
+give_inputs test expected pg_doorbell.so "$BUILD"/{unit_tests,live_tests,contract_test,doorbell,follow,follow_c}
 
 : >"$work/log/failures"
 passed=0

@@ -1,4 +1,4 @@
-// DOORBELL_API marks what the shared library exports; everything else in it is hidden.
+/* DOORBELL_API marks what the shared library exports; everything else in it is hidden. (Read by C compilers, too.) */
 #pragma once
 
 #if defined(__GNUC__)
