@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests, each part on private servers, and ends with one line: "N passed, N failed".
 #
-# usage: test.sh [PART...]      parts: symbols regress isolation tap unit live contract, by default; slow browser
+# usage: test.sh [PART...]      parts: symbols regress isolation tap recipes unit live contract, by default; slow browser
 # BUILD=build                   where the client's test programs are
 #
 # 1. Everything is built already. What the tests read is copied to a working directory (see lib.sh), laid out as the
@@ -14,7 +14,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 parts=("$@")
-[ $# -gt 0 ] || parts=(symbols regress isolation tap unit live contract)
+[ $# -gt 0 ] || parts=(symbols regress isolation tap recipes unit live contract)
 BUILD=${BUILD:-build}
 export CONTRACT_SECONDS=${CONTRACT_SECONDS:-20}
 pgxs=$(dirname "$("$PG_CONFIG" --pgxs)")/../..
@@ -113,6 +113,11 @@ run_slow()
 	tap slow
 }
 
+run_recipes()
+{
+	tap recipes
+}
+
 run_unit()
 {
 	gtest unit_tests
@@ -141,7 +146,7 @@ run_browser() # each test of each file; npm's packages go into the working direc
 }
 
 workspace test
-give_inputs test expected pg_doorbell.so "$BUILD"/{unit_tests,live_tests,contract_test,doorbell,follow,follow_c}
+give_inputs test expected docs/recipes.md pg_doorbell.so "$BUILD"/{unit_tests,live_tests,contract_test,doorbell,follow,follow_c,hand_over}
 
 : >"$work/log/failures"
 passed=0
