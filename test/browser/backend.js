@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { chromium } from 'playwright-core';
 
 const patience = 60_000;
 const execute = promisify(execFile);
@@ -31,6 +32,15 @@ export async function until(what, reached) {
 		await pause(10); // between two looks
 	} while (Date.now() < deadline);
 	throw new Error(`waited in vain for ${what}`, { cause: error });
+}
+
+// A headless Chromium.
+export function launch() {
+	return chromium.launch({
+		executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+		args: ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
+			'--disable-sync', '--disable-dev-shm-usage', '--no-sandbox'], // root, and containers, have no sandbox
+	});
 }
 
 async function end(child, signal) {

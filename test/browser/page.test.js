@@ -1,8 +1,7 @@
 // The page at `/` in a headless Chromium, through everything that cuts it off.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { chromium } from 'playwright-core';
-import { Database, faults, Serve, until } from './backend.js';
+import { Database, faults, launch, Serve, until } from './backend.js';
 
 const database = new Database();
 const serve = new Serve(database);
@@ -13,11 +12,7 @@ const complaints = []; // what the page itself did wrong
 before(async () => {
 	await database.create();
 	await serve.start();
-	browser = await chromium.launch({
-		executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-		args: ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
-			'--disable-sync', '--disable-dev-shm-usage', '--no-sandbox'], // root, and containers, have no sandbox
-	});
+	browser = await launch();
 	page = await browser.newPage();
 	page.on('pageerror', error => complaints.push(String(error)));
 	page.on('console', message => {

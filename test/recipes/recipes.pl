@@ -15,7 +15,7 @@ use Test::More;
 use Time::HiRes ();
 
 my $node = new_node('main', conf => "shared_preload_libraries = 'pg_doorbell'\n", without_extension => 1);
-$ENV{PATH} = "$ENV{TESTDIR}/build:$ENV{PATH}";
+$ENV{PATH} = "$ENV{TESTDIR}/build:$ENV{PG_BINDIR}:/usr/bin:$ENV{PATH}"; # the Python that the system packages are for
 $ENV{PGHOST} = $node->host;
 $ENV{PGPORT} = $node->port;
 $ENV{PGUSER} = getpwuid $>;

@@ -77,7 +77,7 @@ if [ "$goal" = test ]; then
 	need nginx-light has_server nginx
 	need curl has curl
 	need pgbouncer has_server pgbouncer
-	need python3-psycopg2 python3 -c 'import psycopg2'
+	need python3-psycopg2 /usr/bin/python3 -c 'import psycopg2'
 fi
 if [ "$goal" = bench-sse ]; then # nchan is the competitor; nginx itself comes with it
 	need nginx has /usr/sbin/nginx
