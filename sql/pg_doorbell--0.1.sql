@@ -29,13 +29,29 @@ COMMENT ON INDEX doorbell.event_xid_idx IS 'finds what running transactions have
 COMMENT ON INDEX doorbell.event_id_idx IS 'finds an event by the id that its writer gave';
 
 CREATE TABLE doorbell.stream (
-    key       text COLLATE "C" NOT NULL,
-    low_water bigint NOT NULL DEFAULT 0,
+    key         text COLLATE "C" NOT NULL,
+    low_water   bigint NOT NULL DEFAULT 0,
+    trimmed_xid xid8,
+    trim_xid    xid8,
     CONSTRAINT stream_pkey PRIMARY KEY (key)
 ) USING heap;
+CREATE INDEX stream_trimmed_idx ON doorbell.stream (trimmed_xid);
+CREATE INDEX stream_trim_idx ON doorbell.stream (trim_xid);
 COMMENT ON TABLE doorbell.stream IS 'streams that were trimmed or configured; others have no row';
 COMMENT ON COLUMN doorbell.stream.key IS 'key of the stream';
 COMMENT ON COLUMN doorbell.stream.low_water IS 'largest seq that was trimmed away; never decreases';
+COMMENT ON COLUMN doorbell.stream.trimmed_xid IS 'transaction that appended the last of the events that were trimmed away';
+COMMENT ON COLUMN doorbell.stream.trim_xid IS 'transaction that trimmed last';
+COMMENT ON INDEX doorbell.stream_trimmed_idx IS 'finds the streams whose trimmed events a reader of all streams has not had';
+COMMENT ON INDEX doorbell.stream_trim_idx IS 'finds the streams that were trimmed since a first read of all streams began';
+
+-- Not registered for pg_dump: what a dump is restored into is another history, with transaction ids of its own.
+CREATE TABLE doorbell.history (
+    id uuid NOT NULL
+) USING heap;
+COMMENT ON TABLE doorbell.history IS 'one row, made with the extension: which history the cursors of replay_all belong to';
+COMMENT ON COLUMN doorbell.history.id IS 'random; its first 8 bytes are in every cursor';
+INSERT INTO doorbell.history VALUES (pg_catalog.gen_random_uuid());
 
 SELECT pg_catalog.pg_extension_config_dump('doorbell.event', '');
 SELECT pg_catalog.pg_extension_config_dump('doorbell.stream', '');
@@ -50,6 +66,11 @@ CREATE TRIGGER event_restored BEFORE INSERT ON doorbell.event
     FOR EACH ROW EXECUTE FUNCTION doorbell.restored();
 ALTER TABLE doorbell.event ENABLE ALWAYS TRIGGER event_restored;
 COMMENT ON TRIGGER event_restored ON doorbell.event IS 'see doorbell.restored()';
+CREATE TRIGGER stream_restored BEFORE INSERT ON doorbell.stream
+    FOR EACH ROW WHEN (NEW.low_water > 0 AND NEW.trim_xid IS DISTINCT FROM pg_catalog.pg_current_xact_id())
+    EXECUTE FUNCTION doorbell.restored();
+ALTER TABLE doorbell.stream ENABLE ALWAYS TRIGGER stream_restored;
+COMMENT ON TRIGGER stream_restored ON doorbell.stream IS 'the same for its two ids; those of doorbell.trim() are right';
 
 CREATE TYPE doorbell.entry AS (
     stream      text,
@@ -138,6 +159,27 @@ CREATE FUNCTION doorbell.replay_many(streams text[], after_seqs bigint[], max_ev
     RETURNS SETOF doorbell.entry LANGUAGE c STABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'doorbell_replay_many';
 COMMENT ON FUNCTION doorbell.replay_many(text[], bigint[], int) IS
     'returns the events of many streams, each after its seq, with max_events shared fairly';
+
+-- replay_all(after_cursor, max_events, prefix) → the events of all streams that follow a cursor, each with the cursor to
+--   go on from behind it. Null is the beginning. Every committed event once, whole transactions, in seq order inside each
+--   stream; a transaction that is open delays what lies behind its events, and nothing else. A row without type, payload
+--   and appended_at is a gap: events of the stream up to this seq that the reader had not been given were trimmed away.
+--   No rows: there is nothing to give now; keep the cursor. Fewer rows than max_events do not mean that.
+--   prefix   only events of the streams whose key begins with it; not to be changed while a cursor is used
+--   22023    the text is not a cursor
+--   DB002    the cursor belongs to another history: a restored dump, or a server that lost what the cursor saw
+CREATE FUNCTION doorbell.replay_all(after_cursor text DEFAULT NULL, max_events int DEFAULT 1000, prefix text DEFAULT '')
+    RETURNS TABLE (stream text, seq bigint, type text, payload jsonb, appended_at timestamptz, cursor text)
+    LANGUAGE c STABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'doorbell_replay_all';
+COMMENT ON FUNCTION doorbell.replay_all(text, int, text) IS
+    'returns the events of all streams that follow a cursor, each exactly once, with the cursor to go on from';
+
+-- high_water_all() → the cursor of a reader of all streams who wants only what comes from now on
+--   54000  too many streams wait for open transactions: their list does not fit into a cursor
+CREATE FUNCTION doorbell.high_water_all()
+    RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'doorbell_high_water_all';
+COMMENT ON FUNCTION doorbell.high_water_all() IS
+    'returns a cursor of replay_all behind everything that it would give now';
 
 -- high_water(stream) → largest seq at or below which nothing is in flight; 0 if the stream is unknown
 CREATE FUNCTION doorbell.high_water(stream text)

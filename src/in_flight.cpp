@@ -22,6 +22,37 @@ bool is_in_flight(TupleTableSlot *slot, Snapshot snapshot)
 	return TransactionIdIsInProgress(inserter) || TransactionIdDidCommit(inserter);
 }
 
+static int compare_xids(const void *a, const void *b)
+{
+	const uint64 left = *static_cast<const uint64 *>(a);
+	const uint64 right = *static_cast<const uint64 *>(b);
+	return (left > right) - (left < right);
+}
+
+Unfinished Unfinished::of(Snapshot snapshot)
+{
+	const bool recovery = snapshot->takenDuringRecovery;
+	const uint32 subtransactions = recovery ? static_cast<uint32>(snapshot->subxcnt) : 0;
+	Unfinished unfinished;
+	unfinished.xmax = with_epoch(snapshot->xmax);
+	unfinished.running = static_cast<uint64 *>(palloc(sizeof(uint64) * (snapshot->xcnt + subtransactions + 1)));
+	unfinished.count = 0;
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+		unfinished.running[unfinished.count++] = with_epoch(snapshot->xip[i]);
+	for (uint32 i = 0; i < subtransactions; i++)
+		unfinished.running[unfinished.count++] = with_epoch(snapshot->subxip[i]);
+	const uint64 own = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
+	if (own != 0 && own < unfinished.xmax)
+		unfinished.running[unfinished.count++] = own;
+	qsort(unfinished.running, unfinished.count, sizeof(uint64), compare_xids);
+	return unfinished;
+}
+
+bool Unfinished::has(uint64 xid) const
+{
+	return xid >= xmax || bsearch(&xid, running, count, sizeof(uint64), compare_xids) != nullptr;
+}
+
 InFlightRows InFlightRows::of(Relation event, Snapshot snapshot)
 {
 	InFlightRows rows;

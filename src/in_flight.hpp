@@ -17,6 +17,18 @@ namespace pg_doorbell {
 // For the row version that a walk with SnapshotAny is at.
 bool is_in_flight(TupleTableSlot *slot, Snapshot snapshot);
 
+// The transactions that are unfinished for a snapshot: those that it lists as running, all from its xmax on, and our own,
+// whatever of it we see. On a standby the list has subtransactions too, which own no row.
+struct Unfinished {
+	uint64 xmax;
+	uint64 *running; // ascending, below xmax
+	int count;
+
+	static Unfinished of(Snapshot snapshot);
+	bool has(uint64 xid) const;
+};
+static_assert(std::is_trivially_destructible_v<Unfinished>);
+
 // Walks, through the index on xid, every row that is in flight for a snapshot, in no useful order.
 //
 // event.xid is the appending top-level transaction. Candidates are the transactions that the snapshot lists as running,

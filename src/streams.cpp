@@ -78,20 +78,13 @@ private:
 };
 static_assert(std::is_trivially_destructible_v<PendingList>);
 
-static bool starts_with(const text *value, const text *prefix)
-{
-	const std::string_view whole = view_of(value);
-	const std::string_view start = view_of(prefix);
-	return whole.size() >= start.size() && std::memcmp(whole.data(), start.data(), start.size()) == 0;
-}
-
 // The key of the next row, if it begins with the prefix.
 static text *next_key(Walk &walk, const text *prefix)
 {
 	if (!walk.next())
 		return nullptr;
 	text *key = DatumGetTextPCopy(walk.column(1)); // the key is the first column of both tables
-	return starts_with(key, prefix) ? key : nullptr;
+	return starts_with(view_of(key), view_of(prefix)) ? key : nullptr;
 }
 
 DOORBELL_SQL_FUNCTION(doorbell_streams)

@@ -8,9 +8,13 @@ static bool tables_changed = false; // while they were looked up
 
 static void forget_tables(Datum, Oid relation)
 {
-	if (relation == InvalidOid || relation == tables.event || relation == tables.event_pkey ||
-		relation == tables.event_xid_idx || relation == tables.event_id_idx || relation == tables.stream ||
-		relation == tables.stream_pkey) {
+	const Oid known[] = {tables.event,		 tables.event_pkey,	 tables.event_xid_idx,		tables.event_id_idx,
+						 tables.stream,		 tables.stream_pkey, tables.stream_trimmed_idx, tables.stream_trim_idx,
+						 tables.history};
+	bool ours = relation == InvalidOid;
+	for (const Oid one : known)
+		ours = ours || relation == one;
+	if (ours) {
 		tables_known = false;
 		tables_changed = true;
 	}
@@ -47,6 +51,9 @@ const Tables &find_tables()
 		tables.event_id_idx = find_relation(schema, "event_id_idx");
 		tables.stream = find_relation(schema, "stream");
 		tables.stream_pkey = find_relation(schema, "stream_pkey");
+		tables.stream_trimmed_idx = find_relation(schema, "stream_trimmed_idx");
+		tables.stream_trim_idx = find_relation(schema, "stream_trim_idx");
+		tables.history = find_relation(schema, "history");
 		tables_known = !tables_changed;
 	}
 	return tables;
@@ -76,9 +83,12 @@ ScanKeyData seq_key(AttrNumber number, StrategyNumber strategy, int64 value)
 ScanKeyData xid_key(StrategyNumber strategy, uint64 xid)
 {
 	ScanKeyData key;
-	Assert(strategy == BTEqualStrategyNumber || strategy == BTGreaterEqualStrategyNumber);
-	ScanKeyEntryInitialize(&key, 0, 1, strategy, InvalidOid, InvalidOid,
-						   strategy == BTEqualStrategyNumber ? F_XID8EQ : F_XID8GE, UInt64GetDatum(xid));
+	const RegProcedure compare = strategy == BTEqualStrategyNumber	? F_XID8EQ
+								 : strategy == BTLessStrategyNumber ? F_XID8LT
+																	: F_XID8GE;
+	Assert(strategy == BTEqualStrategyNumber || strategy == BTLessStrategyNumber ||
+		   strategy == BTGreaterEqualStrategyNumber);
+	ScanKeyEntryInitialize(&key, 0, 1, strategy, InvalidOid, InvalidOid, compare, UInt64GetDatum(xid));
 	return key;
 }
 

@@ -1,4 +1,4 @@
-// The extension's two tables, found once per backend and walked by index.
+// The extension's tables, found once per backend and walked by index.
 //
 // 1. find_tables() resolves the tables and indexes by name and keeps their oids; any change of them that the relation
 //    cache hears of (DROP EXTENSION, REINDEX CONCURRENTLY) makes it look again.
@@ -22,7 +22,9 @@ enum EventColumn : AttrNumber {
 	event_columns = event_event_id
 };
 
-enum StreamColumn : AttrNumber { stream_key = 1, stream_low_water };
+enum StreamColumn : AttrNumber { stream_key = 1, stream_low_water, stream_trimmed_xid, stream_trim_xid };
+
+enum HistoryColumn : AttrNumber { history_id_column = 1 };
 
 struct Tables {
 	Oid event;
@@ -31,6 +33,9 @@ struct Tables {
 	Oid event_id_idx;
 	Oid stream;
 	Oid stream_pkey;
+	Oid stream_trimmed_idx;
+	Oid stream_trim_idx;
+	Oid history;
 };
 
 const Tables &find_tables(); // raises an error where the extension is not installed
@@ -40,7 +45,7 @@ void watch_tables(); // once, when the library is loaded
 // Scan keys for the index columns. The number is the column's place in the index.
 ScanKeyData text_key(AttrNumber number, StrategyNumber strategy, text *value);
 ScanKeyData seq_key(AttrNumber number, StrategyNumber strategy, int64 value);
-ScanKeyData xid_key(StrategyNumber strategy, uint64 xid);
+ScanKeyData xid_key(StrategyNumber strategy, uint64 xid); // for the indexes on one xid
 
 // A 32-bit xid of now, none of which is ahead of the next one to be assigned, with its epoch.
 uint64 with_epoch(TransactionId xid);
@@ -68,12 +73,18 @@ struct Walk {
 		return slot_getattr(slot, number, &isnull);
 	}
 	int64 seq() { return DatumGetInt64(column(event_seq)); }
+	uint64 xid(AttrNumber number = event_xid) { return U64FromFullTransactionId(DatumGetFullTransactionId(column(number))); }
 };
 static_assert(std::is_trivially_destructible_v<Walk>);
 
 inline std::string_view view_of(const text *value)
 {
 	return std::string_view(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+}
+
+inline bool starts_with(std::string_view value, std::string_view prefix)
+{
+	return value.substr(0, prefix.size()) == prefix;
 }
 
 } // namespace pg_doorbell

@@ -3,7 +3,9 @@
 // 1. Never beyond high water, so that nothing in flight is passed over.
 // 2. The stream's low water is raised first; its row lock makes two trims of one stream take turns. No append waits for
 //    it: appends read low water with a snapshot, and only when the stream has no live row.
-// 3. Then the events are deleted. Until the commit, appends count them as live, so the seq goes on from them; after it,
+// 3. Beside it stands which transaction appended the last event that goes: that tells a reader of all streams whether it
+//    has had them all (window.hpp).
+// 4. Then the events are deleted. Until the commit, appends count them as live, so the seq goes on from them; after it,
 //    from low water. Either way no seq is used twice.
 //
 // Declared SECURITY DEFINER with a pinned search_path, because it runs SQL.
@@ -31,8 +33,11 @@ DOORBELL_SQL_FUNCTION(doorbell_trim)
 		PG_RETURN_INT64(0);
 
 	SPI_connect();
-	execute("INSERT INTO doorbell.stream AS s (key, low_water) VALUES ($1, $2)"
-			" ON CONFLICT (key) DO UPDATE SET low_water = EXCLUDED.low_water WHERE s.low_water < EXCLUDED.low_water",
+	execute("INSERT INTO doorbell.stream AS s (key, low_water, trimmed_xid, trim_xid)"
+			" SELECT $1, $2, (SELECT e.xid FROM doorbell.event e WHERE e.stream = $1 AND e.seq <= $2"
+			" ORDER BY e.seq DESC LIMIT 1), pg_current_xact_id()"
+			" ON CONFLICT (key) DO UPDATE SET low_water = EXCLUDED.low_water, trim_xid = EXCLUDED.trim_xid,"
+			" trimmed_xid = COALESCE(EXCLUDED.trimmed_xid, s.trimmed_xid) WHERE s.low_water < EXCLUDED.low_water",
 			PointerGetDatum(stream), low_water, SPI_OK_INSERT);
 	const uint64 removed = execute("DELETE FROM doorbell.event WHERE stream = $1 AND seq <= $2",
 								   PointerGetDatum(stream), low_water, SPI_OK_DELETE);
