@@ -62,8 +62,12 @@ struct Walk {
 	// The same on an index that is open already, and stays open.
 	static Walk over(Relation table, Relation index, Snapshot snapshot, int nkeys);
 
-	// Starts, or starts again, at the rows that the keys select.
-	void seek(ScanKeyData *keys, int nkeys) { index_rescan(scan, keys, nkeys, nullptr, 0); }
+	// Starts, or starts again, at the rows that the keys select; always as many keys as were announced.
+	void seek(ScanKeyData *keys, int nkeys)
+	{
+		Assert(nkeys == scan->numberOfKeys);
+		index_rescan(scan, keys, nkeys, nullptr, 0);
+	}
 	bool next(ScanDirection direction = ForwardScanDirection) { return index_getnext_slot(scan, direction, slot); }
 	void end();
 

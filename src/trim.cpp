@@ -3,9 +3,9 @@
 // 1. Never beyond high water, so that nothing in flight is passed over.
 // 2. The stream's low water is raised first; its row lock makes two trims of one stream take turns. No append waits for
 //    it: appends read low water with a snapshot, and only when the stream has no live row.
-// 3. Beside it stands which transaction appended the last event that goes: that tells a reader of all streams whether it
-//    has had them all (window.hpp).
-// 4. Then the events are deleted. Until the commit, appends count them as live, so the seq goes on from them; after it,
+//    It becomes the seq of the last event that goes, and beside it stands which transaction appended that: so a reader
+//    of all streams can be told whether it has had them all (window.hpp).
+// 3. Then the events are deleted. Until the commit, appends count them as live, so the seq goes on from them; after it,
 //    from low water. Either way no seq is used twice.
 //
 // Declared SECURITY DEFINER with a pinned search_path, because it runs SQL.
@@ -27,20 +27,20 @@ static uint64 execute(const char *query, Datum stream, int64 seq, int expected)
 DOORBELL_SQL_FUNCTION(doorbell_trim)
 {
 	text *stream = stream_argument(fcinfo, 0);
-	const int64 through_seq = seq_argument(fcinfo, 1, "through_seq");
-	const int64 low_water = Min(through_seq, high_water(stream, GetActiveSnapshot()));
-	if (low_water == 0)
+	const int64 asked = seq_argument(fcinfo, 1, "through_seq");
+	const int64 through_seq = Min(asked, high_water(stream, GetActiveSnapshot()));
+	if (through_seq == 0)
 		PG_RETURN_INT64(0);
 
 	SPI_connect();
 	execute("INSERT INTO doorbell.stream AS s (key, low_water, trimmed_xid, trim_xid)"
-			" SELECT $1, $2, (SELECT e.xid FROM doorbell.event e WHERE e.stream = $1 AND e.seq <= $2"
-			" ORDER BY e.seq DESC LIMIT 1), pg_current_xact_id()"
-			" ON CONFLICT (key) DO UPDATE SET low_water = EXCLUDED.low_water, trim_xid = EXCLUDED.trim_xid,"
-			" trimmed_xid = COALESCE(EXCLUDED.trimmed_xid, s.trimmed_xid) WHERE s.low_water < EXCLUDED.low_water",
-			PointerGetDatum(stream), low_water, SPI_OK_INSERT);
+			" SELECT e.stream, e.seq, e.xid, pg_current_xact_id() FROM doorbell.event e"
+			" WHERE e.stream = $1 AND e.seq <= $2 ORDER BY e.seq DESC LIMIT 1"
+			" ON CONFLICT (key) DO UPDATE SET low_water = EXCLUDED.low_water, trimmed_xid = EXCLUDED.trimmed_xid,"
+			" trim_xid = EXCLUDED.trim_xid WHERE s.low_water < EXCLUDED.low_water",
+			PointerGetDatum(stream), through_seq, SPI_OK_INSERT);
 	const uint64 removed = execute("DELETE FROM doorbell.event WHERE stream = $1 AND seq <= $2",
-								   PointerGetDatum(stream), low_water, SPI_OK_DELETE);
+								   PointerGetDatum(stream), through_seq, SPI_OK_DELETE);
 	SPI_finish();
 	PG_RETURN_INT64(static_cast<int64>(removed));
 }

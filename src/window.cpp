@@ -94,8 +94,11 @@ bool Window::is_in(TupleTableSlot *slot) const
 	return bounds_.seen->has(stream, seq, xid) && !bounds_.before->has(stream, seq, xid);
 }
 
-bool Window::select_from(Walk &walk, double &left)
+// Of the transactions with ids from `first` on, below `end`.
+bool Window::select_from(Walk &walk, uint64 first, uint64 end, double &left)
 {
+	ScanKeyData keys[2] = {xid_key(BTGreaterEqualStrategyNumber, first), xid_key(BTLessStrategyNumber, end)};
+	walk.seek(keys, 2);
 	while (walk.next()) {
 		if (left-- <= 0)
 			return false;
@@ -119,15 +122,9 @@ bool Window::select_events(double limit)
 	for (int i = 0; complete && i < before.excluded_count; i++) {
 		if (!seen.has_transaction(before.excluded[i]))
 			continue;
-		ScanKeyData key = xid_key(BTEqualStrategyNumber, before.excluded[i]);
-		walk.seek(&key, 1);
-		complete = select_from(walk, limit);
+		complete = select_from(walk, before.excluded[i], before.excluded[i] + 1, limit);
 	}
-	ScanKeyData keys[2] = {xid_key(BTGreaterEqualStrategyNumber, before.xmax), xid_key(BTLessStrategyNumber, seen.xmax)};
-	if (complete) {
-		walk.seek(keys, 2);
-		complete = select_from(walk, limit);
-	}
+	complete = complete && select_from(walk, before.xmax, seen.xmax, limit);
 	walk.end();
 	return complete && (before.mark_count == 0 || select_behind_marks(limit));
 }
@@ -223,9 +220,10 @@ void Window::begin_walk()
 void Window::walk_streams()
 {
 	const bool behind = bounds_.last != nullptr && view_of(bounds_.last).compare(view_of(bounds_.prefix)) >= 0;
-	ScanKeyData key = behind ? text_key(1, BTGreaterStrategyNumber, bounds_.last)
-							 : text_key(1, BTGreaterEqualStrategyNumber, bounds_.prefix);
-	walk_.seek(&key, 1);
+	ScanKeyData keys[2] = {text_key(1, BTGreaterEqualStrategyNumber, bounds_.prefix),
+						   behind ? text_key(1, BTGreaterStrategyNumber, bounds_.last)
+								  : text_key(1, BTGreaterEqualStrategyNumber, bounds_.prefix)};
+	walk_.seek(keys, 2);
 	within_last_ = false;
 }
 

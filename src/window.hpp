@@ -67,7 +67,7 @@ private:
 	bool is_behind_position(std::string_view stream, int64 seq) const;
 	bool is_in(TupleTableSlot *slot) const;
 	bool select_events(double limit);
-	bool select_from(Walk &walk, double &left);
+	bool select_from(Walk &walk, uint64 first, uint64 end, double &left);
 	bool select_behind_marks(double limit);
 	void select_gaps();
 	void consider_gap(Walk &walk);

@@ -212,13 +212,23 @@ Session::Session(const std::string &dsn) : conn_(PQconnectdb(dsn.c_str()), PQfin
 		throw std::runtime_error(PQerrorMessage(conn_.get()));
 }
 
-std::string Session::operator()(const std::string &sql)
+Session::Rows Session::rows(const std::string &sql)
 {
 	const std::unique_ptr<PGresult, void (*)(PGresult *)> result(PQexec(conn_.get(), sql.c_str()), PQclear);
 	const ExecStatusType status = PQresultStatus(result.get());
 	if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
 		throw std::runtime_error(sql + ": " + PQerrorMessage(conn_.get()));
-	return PQntuples(result.get()) > 0 ? PQgetvalue(result.get(), 0, 0) : "";
+	Rows rows(static_cast<std::size_t>(PQntuples(result.get())));
+	for (std::size_t i = 0; i < rows.size(); i++)
+		for (int column = 0; column < PQnfields(result.get()); column++)
+			rows[i].emplace_back(PQgetvalue(result.get(), static_cast<int>(i), column));
+	return rows;
+}
+
+std::string Session::operator()(const std::string &sql)
+{
+	const Rows found = rows(sql);
+	return found.empty() ? "" : found[0].at(0);
 }
 
 Database::Database()

@@ -52,7 +52,10 @@ class Session {
 public:
 	explicit Session(const std::string &dsn);
 
-	std::string operator()(const std::string &sql); // the first value of the last statement, as text
+	using Rows = std::vector<std::vector<std::string>>; // as text, null as an empty one
+
+	Rows rows(const std::string &sql);				// of the last statement
+	std::string operator()(const std::string &sql); // its first value
 
 private:
 	std::unique_ptr<PGconn, void (*)(PGconn *)> conn_;
