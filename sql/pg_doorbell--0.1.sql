@@ -67,10 +67,9 @@ CREATE TRIGGER event_restored BEFORE INSERT ON doorbell.event
 ALTER TABLE doorbell.event ENABLE ALWAYS TRIGGER event_restored;
 COMMENT ON TRIGGER event_restored ON doorbell.event IS 'see doorbell.restored()';
 CREATE TRIGGER stream_restored BEFORE INSERT ON doorbell.stream
-    FOR EACH ROW WHEN (NEW.low_water > 0 AND NEW.trim_xid IS DISTINCT FROM pg_catalog.pg_current_xact_id())
-    EXECUTE FUNCTION doorbell.restored();
+    FOR EACH ROW WHEN (NEW.low_water > 0) EXECUTE FUNCTION doorbell.restored();
 ALTER TABLE doorbell.stream ENABLE ALWAYS TRIGGER stream_restored;
-COMMENT ON TRIGGER stream_restored ON doorbell.stream IS 'the same for its two ids; those of doorbell.trim() are right';
+COMMENT ON TRIGGER stream_restored ON doorbell.stream IS 'the same for its two ids; doorbell.trim() inserts a low water of 0';
 
 CREATE TYPE doorbell.entry AS (
     stream      text,

@@ -1,10 +1,9 @@
 // Trimming: old events go, and low water says so, in one transaction.
 //
 // 1. Never beyond high water, so that nothing in flight is passed over.
-// 2. The stream's low water is raised first; its row lock makes two trims of one stream take turns. No append waits for
-//    it: appends read low water with a snapshot, and only when the stream has no live row.
-//    It becomes the seq of the last event that goes, and beside it stands which transaction appended that: so a reader
-//    of all streams can be told whether it has had them all (window.hpp).
+// 2. The stream's low water is raised first, to the seq of the last event that goes; its row lock makes two trims of one
+//    stream take turns. No append waits for it: appends read low water with a snapshot, and only when the stream has no
+//    live row. Beside it stands which transaction appended that event, for readers of all streams (window.hpp).
 // 3. Then the events are deleted. Until the commit, appends count them as live, so the seq goes on from them; after it,
 //    from low water. Either way no seq is used twice.
 //
@@ -33,12 +32,13 @@ DOORBELL_SQL_FUNCTION(doorbell_trim)
 		PG_RETURN_INT64(0);
 
 	SPI_connect();
-	execute("INSERT INTO doorbell.stream AS s (key, low_water, trimmed_xid, trim_xid)"
-			" SELECT e.stream, e.seq, e.xid, pg_current_xact_id() FROM doorbell.event e"
-			" WHERE e.stream = $1 AND e.seq <= $2 ORDER BY e.seq DESC LIMIT 1"
-			" ON CONFLICT (key) DO UPDATE SET low_water = EXCLUDED.low_water, trimmed_xid = EXCLUDED.trimmed_xid,"
-			" trim_xid = EXCLUDED.trim_xid WHERE s.low_water < EXCLUDED.low_water",
+	execute("INSERT INTO doorbell.stream (key) SELECT $1"
+			" WHERE EXISTS (SELECT FROM doorbell.event e WHERE e.stream = $1 AND e.seq <= $2) ON CONFLICT DO NOTHING",
 			PointerGetDatum(stream), through_seq, SPI_OK_INSERT);
+	execute("UPDATE doorbell.stream s SET low_water = e.seq, trimmed_xid = e.xid, trim_xid = pg_current_xact_id()"
+			" FROM (SELECT e.seq, e.xid FROM doorbell.event e WHERE e.stream = $1 AND e.seq <= $2"
+			" ORDER BY e.seq DESC LIMIT 1) e WHERE s.key = $1 AND s.low_water < e.seq",
+			PointerGetDatum(stream), through_seq, SPI_OK_UPDATE);
 	const uint64 removed = execute("DELETE FROM doorbell.event WHERE stream = $1 AND seq <= $2",
 								   PointerGetDatum(stream), through_seq, SPI_OK_DELETE);
 	SPI_finish();

@@ -275,7 +275,8 @@ Window Window::open(Relation event, Snapshot snapshot, const WindowBounds &bound
 		window.selection_ = Selection::first(static_cast<size_t>(max_events) + 1);
 		window.begin_walk();
 	}
-	window.select_gaps();
+	if (!bounds.before->is_nothing() || bounds.last != nullptr) // nobody misses what was trimmed before the first page
+		window.select_gaps();
 	window.selection_.sort();
 	return window;
 }

@@ -11,7 +11,7 @@ WHERE d.refclassid = 'pg_extension'::regclass
   AND d.classid <> 'pg_namespace'::regclass
 ORDER BY 1;
 SELECT attrelid::regclass, attname FROM pg_attribute
-WHERE attrelid IN ('doorbell.event'::regclass, 'doorbell.stream'::regclass) AND attnum > 0
+WHERE attrelid IN ('doorbell.event'::regclass, 'doorbell.stream'::regclass, 'doorbell.history'::regclass) AND attnum > 0
   AND col_description(attrelid, attnum) IS NULL;
 
 -- The signatures are the contract.
@@ -24,7 +24,7 @@ SELECT proname FROM pg_proc WHERE pronamespace = 'doorbell'::regnamespace AND ha
 SELECT has_schema_privilege('public', 'doorbell', 'USAGE');
 SELECT relname FROM pg_class WHERE relnamespace = 'doorbell'::regnamespace AND relkind = 'r' AND has_table_privilege('public', oid, 'SELECT');
 
--- Both tables are dumped with their rows.
+-- Both tables of events and waters are dumped with their rows; the history is not: a restored dump is another one.
 SELECT c.oid::regclass FROM pg_extension e, unnest(e.extconfig) AS c(oid) WHERE extname = 'pg_doorbell' ORDER BY 1;
 
 -- The settings of the prefix are ours.

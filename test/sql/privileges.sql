@@ -5,7 +5,7 @@ CREATE ROLE regress_doorbell_reader;
 CREATE ROLE regress_doorbell_nobody;
 GRANT USAGE ON SCHEMA doorbell TO regress_doorbell_writer, regress_doorbell_reader, regress_doorbell_nobody;
 GRANT EXECUTE ON FUNCTION doorbell.append, doorbell.append_batch, doorbell.append_many TO regress_doorbell_writer;
-GRANT EXECUTE ON FUNCTION doorbell.replay, doorbell.replay_many, doorbell.high_water, doorbell.low_water, doorbell.streams TO regress_doorbell_reader;
+GRANT EXECUTE ON FUNCTION doorbell.replay, doorbell.replay_many, doorbell.replay_all, doorbell.high_water, doorbell.high_water_all, doorbell.low_water, doorbell.streams TO regress_doorbell_reader;
 
 SET ROLE regress_doorbell_writer;
 SELECT doorbell.append('s', 'test', '1');
@@ -20,6 +20,8 @@ UPDATE doorbell.stream SET low_water = 9;
 SET ROLE regress_doorbell_reader;
 SELECT seq, payload FROM doorbell.replay('s');
 SELECT count(*) FROM doorbell.replay_many('{s,t}', '{0,0}');
+SELECT count(*), count(r.cursor) FROM doorbell.replay_all() r;
+SELECT count(*) FROM doorbell.replay_all(doorbell.high_water_all());
 SELECT doorbell.high_water('s'), doorbell.low_water('s');
 SELECT * FROM doorbell.streams();
 SELECT doorbell.append('s', 'test', '1');
@@ -29,6 +31,8 @@ SET ROLE regress_doorbell_nobody;
 SELECT doorbell.append('s', 'test', '1');
 SELECT doorbell.replay('s');
 SELECT doorbell.streams();
+SELECT doorbell.replay_all();
+SELECT doorbell.high_water_all();
 SELECT doorbell.ring('s', 1);
 
 -- trim() runs as the owner, whatever is on the caller's search_path.
