@@ -174,7 +174,7 @@ COMMENT ON FUNCTION doorbell.replay_all(text, int, text) IS
     'returns the events of all streams that follow a cursor, each exactly once, with the cursor to go on from';
 
 -- high_water_all() → the cursor of a reader of all streams who wants only what comes from now on
---   54000  too many streams wait for open transactions: their list does not fit into a cursor
+--   54000  too many streams wait for open transactions, or too many are open: the list does not fit into a cursor
 CREATE FUNCTION doorbell.high_water_all()
     RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'doorbell_high_water_all';
 COMMENT ON FUNCTION doorbell.high_water_all() IS

@@ -5,7 +5,7 @@
 namespace pg_doorbell {
 
 static constexpr std::string_view magic = "all1";
-static constexpr size_t max_text = 32 * 1024;
+static constexpr size_t max_text = 16 * 1024;
 static constexpr char digits64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 bool Seen::has_transaction(uint64 xid) const
@@ -46,8 +46,7 @@ uint32 check_of(std::string_view stream, int64 seq, std::string_view type, Times
 		return hash_bytes_extended(reinterpret_cast<const unsigned char *>(bytes.data()),
 								   static_cast<int>(bytes.size()), seed);
 	};
-	return static_cast<uint32>(
-		hash(type, hash(stream, static_cast<uint64>(seq)) ^ static_cast<uint64>(appended_at)));
+	return static_cast<uint32>(hash(type, hash(stream, static_cast<uint64>(seq)) ^ static_cast<uint64>(appended_at)));
 }
 
 // Writing
@@ -102,9 +101,19 @@ static void put_rest(StringInfo out, int64 seq, std::optional<uint32> check)
 	}
 }
 
-size_t mark_characters(std::string_view stream)
+size_t characters_of(const Seen &seen)
 {
-	return (stream.size() * 4 + 2) / 3 + 18;
+	StringInfoData text;
+	initStringInfo(&text);
+	put_seen(&text, seen);
+	const int length = text.len;
+	pfree(text.data);
+	return static_cast<size_t>(length);
+}
+
+size_t least_mark_characters(std::string_view stream)
+{
+	return (stream.size() * 4 + 2) / 3 + 3;
 }
 
 CursorWriter::CursorWriter(const AllCursor &cursor) : stream_bytes_(0)

@@ -2,8 +2,10 @@
 //
 // 1. A Seen is a set of events. An event of transaction x is in it if x < xmax and x is not excluded, unless its stream
 //    has a mark at or below its seq. So a mark leaves out the end of a stream, whatever transactions it is of.
-// 2. In every stream a Seen is a prefix of the committed events, and it has whole transactions (replay_all.hpp says why).
-// 3. A cursor is a position in the window between two of them: its holder has all of `before` and, of the rest of `seen`,
+// 2. In every stream a Seen is a prefix of the committed events, and it has whole transactions (replay_all.hpp says
+// why).
+// 3. A cursor is a position in the window between two of them: its holder has all of `before` and, of the rest of
+// `seen`,
 //    what is not behind `last` in the order of (stream, seq). Without `before` it has all of `seen`.
 // 4. `newest` and `last` are events that the history must have, by which another history is recognised.
 //
@@ -56,9 +58,10 @@ static_assert(std::is_trivially_destructible_v<AllCursor>);
 
 AllCursor parse_cursor(text *value); // raises 22023
 
-// How many characters one more mark adds to a text; the marks of a cursor together are kept below the limit.
-size_t mark_characters(std::string_view stream);
-inline constexpr size_t max_mark_characters = 6000;
+// A cursor has up to two Seens and shall fit into a header line of HTTP, so their text is kept below a limit.
+inline constexpr size_t max_seen_characters = 3500;
+size_t characters_of(const Seen &seen);
+size_t least_mark_characters(std::string_view stream); // that one more mark adds
 
 // Writes the cursors of one window: they differ in `last` alone, and the final one is without `before`.
 class CursorWriter {
@@ -75,7 +78,7 @@ private:
 	StringInfoData final_;
 	StringInfoData newest_;
 	StringInfoData key_; // the encoded key of the stream below
-	char stream_[512]; // the longest key
+	char stream_[512];	 // the longest key
 	size_t stream_bytes_;
 	StringInfoData out_;
 	Witness last_;

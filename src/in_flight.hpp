@@ -17,8 +17,8 @@ namespace pg_doorbell {
 // For the row version that a walk with SnapshotAny is at.
 bool is_in_flight(TupleTableSlot *slot, Snapshot snapshot);
 
-// The transactions that are unfinished for a snapshot: those that it lists as running, all from its xmax on, and our own,
-// whatever of it we see. On a standby the list has subtransactions too, which own no row.
+// The transactions that are unfinished for a snapshot: those that it lists as running, all from its xmax on, and our
+// own, whatever of it we see. On a standby the list has subtransactions too, which own no row.
 struct Unfinished {
 	uint64 xmax;
 	uint64 *running; // ascending, below xmax

@@ -71,7 +71,7 @@ bool find_newest(const Reading &reading, AllCursor &cursor)
 	return cursor.seen.xmax > 0;
 }
 
-enum class Opened { yes, nothing_new, too_many_marks };
+enum class Opened { yes, nothing_new, too_long };
 
 // The window from `before` to now.
 Opened open_window(const Reading &reading, const Seen &before, uint64 history, AllCursor &cursor)
@@ -91,8 +91,9 @@ Opened open_window(const Reading &reading, const Seen &before, uint64 history, A
 		is_new = seen.has_transaction(before.excluded[i]);
 	if (!is_new)
 		return Opened::nothing_new;
-	if (!find_withheld(reading.event, reading.snapshot, reading.unfinished, before, seen))
-		return Opened::too_many_marks;
+	if (!find_withheld(reading.event, reading.snapshot, reading.unfinished, before, seen) ||
+		characters_of(seen) > max_seen_characters)
+		return Opened::too_long;
 	cursor.before = before;
 	return Opened::yes;
 }
@@ -172,9 +173,9 @@ DOORBELL_SQL_FUNCTION(doorbell_high_water_all)
 	const uint64 history = history_id(reading.snapshot);
 	const Opened opened = open_window(reading, Seen::nothing(), history, cursor);
 	reading.end();
-	if (opened == Opened::too_many_marks)
+	if (opened == Opened::too_long)
 		ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				errmsg("too many streams wait for open transactions to write a cursor"),
+				errmsg("too much waits for open transactions to fit into a cursor"),
 				errhint("Try again when those transactions have ended."));
 	cursor.before = std::nullopt;
 	if (opened == Opened::nothing_new)

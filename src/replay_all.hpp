@@ -2,24 +2,26 @@
 //
 // A sequence or a clock cannot do that, because transactions commit in another order than they append. A snapshot can:
 //
-//  1. What a reader has been given is a Seen (all_cursor.hpp), a snapshot as text. A read with the cursor `before` opens
+//  1. What a reader has been given is a Seen (all_cursor.hpp), a snapshot as text. A read with the cursor `before`
+//  opens
 //     a window: with its own snapshot it fixes a Seen that contains `before`, `seen`, and gives what lies between.
 //  2. `seen` has what is visible now, but for what has to wait behind a row in flight (withheld.hpp).
-//  3. Inside the window rows are ordered by (stream, seq), and the position is the last one given. The window stays as it
+//  3. Inside the window rows are ordered by (stream, seq), and the position is the last one given. The window stays as
+//  it
 //     is until it is used up, whatever commits meanwhile; then the next one is opened.
 //
 // Each event once: the windows of a reader are disjoint, and an event is in the first one whose `seen` has it.
 //
 // In seq order: let n < m be events of one stream and m be in `seen`. n had its index entry before m was assigned
-// (append.hpp), so it was found by whoever saw m. If n was in flight then, m would have been withheld. Rolled back it was
-// not, it is an event. So n was visible, and if n was withheld, m was, being above it. So n is in `seen` too: in each
-// stream a Seen is a prefix of the events, and n comes in an earlier window than m, or before it in the same one.
+// (append.hpp), so it was found by whoever saw m. If n was in flight then, m would have been withheld. Rolled back it
+// was not, it is an event. So n was visible, and if n was withheld, m was, being above it. So n is in `seen` too: in
+// each stream a Seen is a prefix of the events, and n comes in an earlier window than m, or before it in the same one.
 //
 // Whole transactions: those that are visible are so as a whole, and are withheld as a whole.
 //
-// Nothing is lost: an event that is not in `seen` is of a transaction that was unfinished, so it is excluded or has an id
-// from xmax on, or is above its stream's mark. A later snapshot sees it, no earlier Seen has it, and it waits only for
-// transactions that were open while it was appended to their streams, directly or through others.
+// Nothing is lost: an event that is not in `seen` is of a transaction that was unfinished, so it is excluded or has an
+// id from xmax on, or is above its stream's mark. A later snapshot sees it, no earlier Seen has it, and it waits only
+// for transactions that were open while it was appended to their streams, directly or through others.
 //
 //  4. xmax is not the snapshot's. It is one above the largest transaction id that a visible event has, or a trimmed one
 //     had. Ids between the two are of no event that is visible. To take them as not seen changes nothing, but it makes
@@ -29,10 +31,12 @@
 //  6. A snapshot older than the cursor, as on a standby that is behind, gives nothing. It could take a row that is not
 //     there yet for one that is not in the window.
 //
-// A reader pays for a transaction that stays open as long as it holds something back: each read looks at all rows that
-// are withheld. When their streams are too many for the text of a cursor (6,000 characters), nothing is given until that
-// has passed. Whoever moves from the primary to a standby in the middle of things waits for transactions that are open
-// there with savepoints, because the standby cannot tell their ids from those of top-level transactions.
+// Limits. A transaction that stays open costs a reader as long as it holds something back: each read looks at all rows
+// that are withheld. When their streams, or the open transactions, are too many for the text of a cursor (3,500
+// characters), nothing is given until that has passed. Whoever moves from the primary to a standby waits for
+// transactions that are open there with savepoints, because a standby cannot tell their ids from those of top-level
+// transactions. And who reads by prefix keeps the cursor while nothing comes of those streams, so each read looks at
+// all that came of others.
 #pragma once
 
 #include "pg.hpp"

@@ -8,8 +8,8 @@ static bool tables_changed = false; // while they were looked up
 
 static void forget_tables(Datum, Oid relation)
 {
-	const Oid known[] = {tables.event,		 tables.event_pkey,	 tables.event_xid_idx,		tables.event_id_idx,
-						 tables.stream,		 tables.stream_pkey, tables.stream_trimmed_idx, tables.stream_trim_idx,
+	const Oid known[] = {tables.event,	tables.event_pkey,	tables.event_xid_idx,	   tables.event_id_idx,
+						 tables.stream, tables.stream_pkey, tables.stream_trimmed_idx, tables.stream_trim_idx,
 						 tables.history};
 	bool ours = relation == InvalidOid;
 	for (const Oid one : known)

@@ -77,7 +77,10 @@ struct Walk {
 		return slot_getattr(slot, number, &isnull);
 	}
 	int64 seq() { return DatumGetInt64(column(event_seq)); }
-	uint64 xid(AttrNumber number = event_xid) { return U64FromFullTransactionId(DatumGetFullTransactionId(column(number))); }
+	uint64 xid(AttrNumber number = event_xid)
+	{
+		return U64FromFullTransactionId(DatumGetFullTransactionId(column(number)));
+	}
 };
 static_assert(std::is_trivially_destructible_v<Walk>);
 

@@ -32,7 +32,8 @@ Selection Selection::first(size_t count)
 
 void Selection::add(text *stream, int64 seq, const ItemPointerData *row)
 {
-	if (bounded_ && compare_places(view_of(stream), seq, view_of(items_[limit_ - 1].stream), items_[limit_ - 1].seq) > 0)
+	if (bounded_ &&
+		compare_places(view_of(stream), seq, view_of(items_[limit_ - 1].stream), items_[limit_ - 1].seq) > 0)
 		return;
 	if (count_ == 2 * limit_) {
 		sort();
@@ -248,8 +249,8 @@ void Window::look_ahead()
 
 // The window
 
-// How many rows may be looked at for a page: at least 20 for each that is asked for, and so many that all pages together
-// look at no more rows than the table has.
+// How many rows may be looked at for a page: at least 20 for each that is asked for, and so many that all pages
+// together look at no more rows than the table has.
 static double affordable(Relation event, int max_events)
 {
 	constexpr double rows_per_block = 64;
@@ -296,8 +297,8 @@ bool Window::next()
 		return false;
 	if (position_ < selection_.count()) {
 		const Selected &selected = selection_[position_];
-		if (!has_ahead_ || compare_places(view_of(selected.stream), selected.seq, view_of(stream_of(ahead_)),
-										  seq_of(ahead_)) < 0) {
+		if (!has_ahead_ ||
+			compare_places(view_of(selected.stream), selected.seq, view_of(stream_of(ahead_)), seq_of(ahead_)) < 0) {
 			position_++;
 			stream_ = selected.stream;
 			seq_ = selected.seq;

@@ -4,11 +4,12 @@
 //     rows may leave it, by trim. So a position in it is a key, (stream, seq), never a count.
 //  2. A gap is in the window, as (stream, low water), if events that the reader was to be given were trimmed away. What
 //     a reader has of a stream is a prefix of it, so that is so if it has not had the LAST event trimmed:
-//     doorbell.stream knows which transaction appended that. In a first window, whose reader comes without a past, it is
-//     so if the trim is younger than the window.
+//     doorbell.stream knows which transaction appended that. In a first window, whose reader comes without a past, it
+//     is so if the trim is younger than the window.
 //  3. A small window is found through the index on xid, the marks of `before` through the primary key; of what is found
 //     the first rows behind the position are kept, and sorted. Each page looks at the whole window again.
-//  4. So that this does not cost more than one walk over the table in all, a large window (a first one always) is read by
+//  4. So that this does not cost more than one walk over the table in all, a large window (a first one always) is read
+//  by
 //     walking the primary key from the position on: all pages together read the table once.
 //
 // Memory is bounded by the page. The two ways find the same rows, so each call chooses as it likes.

@@ -60,7 +60,7 @@ public:
 		probe_.end();
 	}
 
-	bool fits() const { return characters_ <= max_mark_characters; }
+	bool fits() const { return characters_ <= max_seen_characters; }
 
 	void probe(TupleTableSlot *in_flight);
 	void probe_own();
@@ -106,7 +106,7 @@ void Withheld::withhold(text *key, int64 seq)
 		stream->name = view_of(stream->key);
 		stream->mark = stream->walked = no_seq;
 		stream->waiting = false;
-		characters_ += mark_characters(name);
+		characters_ += least_mark_characters(name);
 	}
 	if (seq >= stream->mark)
 		return;

@@ -1,9 +1,10 @@
 // replay_all, replay_many and high_water against a model, in random histories.
 //
 //  1. Sessions begin, append to a few streams, set savepoints and roll back to them, prepare, commit and roll back, in
-//     random order, several at once; some transactions write nothing, some streams are trimmed. It is all one thread, so
-//     a seed makes the same history again (but for what a lagging standby has).
-//  2. Readers of all streams page through it: by 1, 3 and 1000 events, from the beginning and from now on, by prefix, on
+//     random order, several at once; some transactions write nothing, some streams are trimmed. It is all one thread,
+//     so a seed makes the same history again (but for what a lagging standby has).
+//  2. Readers of all streams page through it: by 1, 3 and 1000 events, from the beginning and from now on, by prefix,
+//  on
 //     the primary, on a standby, and on both in turns while the standby is held back.
 //  3. The model knows what each row is: in flight, committed, rolled back, trimmed. After each read by 1000 it knows
 //     exactly which events the reader must have by now: all that are committed, but for those that wait behind rows in
@@ -202,7 +203,7 @@ public:
 private:
 	struct Transaction {
 		std::unique_ptr<live::Session> sql;
-		int number; // in the model; -1: none is open
+		int number;							 // in the model; -1: none is open
 		std::vector<std::size_t> savepoints; // how many rows the transaction had
 	};
 
@@ -263,10 +264,11 @@ private:
 			list += ",'" + payloads[i] + "'";
 		const std::string size = std::to_string(count);
 		const Seq last = std::stoll((*transaction.sql)("SELECT doorbell.append_batch('" + stream +
-													   "', array_fill('test'::text, ARRAY[" + size + "]), ARRAY[" + list +
-													   "]::jsonb[])"));
+													   "', array_fill('test'::text, ARRAY[" + size + "]), ARRAY[" +
+													   list + "]::jsonb[])"));
 		for (int i = 0; i < count; i++)
-			model_.rows.push_back({{stream, last - count + 1 + i}, transaction.number, payloads[static_cast<std::size_t>(i)]});
+			model_.rows.push_back(
+				{{stream, last - count + 1 + i}, transaction.number, payloads[static_cast<std::size_t>(i)]});
 	}
 
 	void savepoint(Transaction &transaction)
@@ -366,7 +368,8 @@ private:
 	{
 		primary_("SELECT pg_logical_emit_message(true, 'test', 'its commit flushes the log')");
 		const std::string end = primary_("SELECT pg_current_wal_flush_lsn()");
-		live::wait_for("the standby", [&] { return (*standby_)("SELECT pg_last_wal_replay_lsn() >= '" + end + "'") == "t"; });
+		live::wait_for("the standby",
+					   [&] { return (*standby_)("SELECT pg_last_wal_replay_lsn() >= '" + end + "'") == "t"; });
 	}
 
 	// Whether anything came.
@@ -397,8 +400,8 @@ private:
 			}
 		}
 		const std::string cursor = reader.cursor ? "'" + *reader.cursor + "'" : "NULL";
-		const auto rows = sql.rows("SELECT stream, seq, type, payload, cursor FROM doorbell.replay_all(" + cursor + ", " +
-								   std::to_string(reader.page) + ", '" + reader.prefix + "')");
+		const auto rows = sql.rows("SELECT stream, seq, type, payload, cursor FROM doorbell.replay_all(" + cursor +
+								   ", " + std::to_string(reader.page) + ", '" + reader.prefix + "')");
 		for (const auto &row : rows) {
 			take(reader, {row[0], std::stoll(row[1])}, !row[2].empty(), row[3]);
 			reader.cursor = row[4];
@@ -550,7 +553,8 @@ void run_histories(const live::Server &primary, live::Server *standby)
 struct ReplayAll : testing::Test {
 	ReplayAll()
 	{
-		live::Session(primary.dsn("postgres"))("ALTER SYSTEM SET max_prepared_transactions = 50"); // also for the standby
+		live::Session(primary.dsn("postgres"))(
+			"ALTER SYSTEM SET max_prepared_transactions = 50"); // also for the standby
 		primary.stop(SIGINT);
 		primary.start();
 		primary.await();

@@ -78,7 +78,7 @@ is($reader->query_safe('CALL read_all(0)'), '100000', 'it is given after its com
 $node->safe_psql('postgres', q{SELECT doorbell.append('many' || i, 'test', '2') FROM generate_series(1, 10000) i; SELECT doorbell.append('other', 'test', '2')});
 is($reader->query_safe('CALL read_all(0)'), '0', 'while too many streams are held back for a cursor, nothing is given');
 my (undef, undef, $error) = $node->psql('postgres', 'SELECT doorbell.high_water_all()');
-like($error, qr/ERROR:  too many streams wait for open transactions/, 'and there is no cursor from now on');
+like($error, qr/ERROR:  too much waits for open transactions to fit into a cursor/, 'and there is no cursor from now on');
 cmp_ok(peak($reader) - $before, '<', 8 * 1024, 'C5: that takes no memory');
 $open->query_safe('COMMIT');
 is($reader->query_safe('CALL read_all(0)'), '20001', 'then everything comes');

@@ -62,11 +62,14 @@ $open->query_safe(q{
 });
 append('deep', 201);
 standby_has('deep', '', '0..0', 'behind 200 subtransactions in flight');
+my $all = q{SELECT count(*) FROM doorbell.replay_all(NULL, 1000, 'deep')};
+is($standby->safe_psql('postgres', $all), '0', 'C1: so does a reader of all streams');
 $open->query_safe('COMMIT');
 append('deep', 202);
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 is($standby->safe_psql('postgres', q{SELECT count(*) || ' to ' || max(seq) FROM doorbell.replay('deep')}), '202 to 202',
 	'C1: after their commit: replay on the standby');
+is($standby->safe_psql('postgres', $all), '202', 'C1: and a reader of all streams');
 
 my (undef, undef, $error) = $standby->psql('postgres', q{SELECT doorbell.append('s', 'test', '1')});
 like($error, qr/ERROR: .*read-only/, 'an append on a standby is refused');
