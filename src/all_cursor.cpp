@@ -281,7 +281,7 @@ text *Parser::key()
 
 Seen Parser::seen()
 {
-	Seen seen = Seen::nothing();
+	Seen seen = {};
 	seen.xmax = hex(0, PG_UINT64_MAX);
 	seen.excluded = static_cast<uint64 *>(palloc(sizeof(uint64) * (left() / 2 + 1)));
 	uint64 previous = seen.xmax;

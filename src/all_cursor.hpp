@@ -2,11 +2,9 @@
 //
 // 1. A Seen is a set of events. An event of transaction x is in it if x < xmax and x is not excluded, unless its stream
 //    has a mark at or below its seq. So a mark leaves out the end of a stream, whatever transactions it is of.
-// 2. In every stream a Seen is a prefix of the committed events, and it has whole transactions (replay_all.hpp says
-// why).
+// 2. In every stream a Seen is a prefix of the committed events, and it has whole transactions (see replay_all.hpp).
 // 3. A cursor is a position in the window between two of them: its holder has all of `before` and, of the rest of
-// `seen`,
-//    what is not behind `last` in the order of (stream, seq). Without `before` it has all of `seen`.
+//    `seen`, what is not behind `last` in the order of (stream, seq). Without `before` it has all of `seen`.
 // 4. `newest` and `last` are events that the history must have, by which another history is recognised.
 //
 // The text is described in docs/protocol.md. It is safe in HTTP headers, URLs and SSE ids.
@@ -28,8 +26,7 @@ struct Seen {
 	Mark *marks; // by stream
 	int mark_count;
 
-	static Seen nothing() { return Seen{}; }
-	bool is_nothing() const { return xmax == 0; }
+	bool is_nothing() const { return xmax == 0; } // as a reader from the beginning has
 
 	bool has_transaction(uint64 xid) const; // but for what the marks leave out
 	bool has(std::string_view stream, int64 seq, uint64 xid) const;

@@ -73,15 +73,19 @@ bool find_newest(const Reading &reading, AllCursor &cursor)
 
 enum class Opened { yes, nothing_new, too_long };
 
-// The window from `before` to now.
-Opened open_window(const Reading &reading, const Seen &before, uint64 history, AllCursor &cursor)
+// The window from what `after` has to now.
+Opened open_window(const Reading &reading, const AllCursor &after, AllCursor &cursor)
 {
+	const Seen &before = after.seen;
 	cursor = {};
-	cursor.history = history;
+	cursor.history = after.history;
 	if (!find_newest(reading, cursor))
 		return Opened::nothing_new;
 	Seen &seen = cursor.seen;
-	seen.xmax = Max(seen.xmax, before.xmax);
+	if (seen.xmax < before.xmax) { // what was the newest is trimmed away
+		seen.xmax = before.xmax;
+		cursor.newest = after.newest;
+	}
 	seen.excluded = reading.unfinished.running;
 	while (seen.excluded_count < reading.unfinished.count && seen.excluded[seen.excluded_count] < seen.xmax)
 		seen.excluded_count++;
@@ -142,25 +146,23 @@ DOORBELL_SQL_FUNCTION(doorbell_replay_all)
 	const int max_events = max_events_argument(fcinfo, 1);
 	refuse_null_argument(fcinfo, 2, "prefix");
 	text *prefix = PG_GETARG_TEXT_PP(2);
-	std::optional<AllCursor> after;
+	AllCursor after = {}; // from the beginning
 	if (!PG_ARGISNULL(0))
 		after = parse_cursor(PG_GETARG_TEXT_PP(0));
 
 	ReturnSetInfo *result = begin_result(fcinfo);
 	Reading reading = Reading::begin();
-	int given = 0;
-	if (after.has_value())
-		check_history(*after, reading.event, reading.low_waters, reading.snapshot, reading.unfinished);
-	if (!after.has_value() || !is_older_than(reading, after->seen)) {
-		if (after.has_value() && after->before.has_value())
-			given = give(reading, *after, prefix, max_events, result);
+	if (PG_ARGISNULL(0))
+		after.history = history_id(reading.snapshot);
+	else
+		check_history(after, reading.event, reading.low_waters, reading.snapshot, reading.unfinished);
+	if (!is_older_than(reading, after.seen)) {
+		int given = 0;
+		if (after.before.has_value())
+			given = give(reading, after, prefix, max_events, result);
 		AllCursor next;
-		if (given == 0) {
-			const Seen before = after.has_value() ? after->seen : Seen::nothing();
-			const uint64 history = after.has_value() ? after->history : history_id(reading.snapshot);
-			if (open_window(reading, before, history, next) == Opened::yes)
-				give(reading, next, prefix, max_events, result);
-		}
+		if (given == 0 && open_window(reading, after, next) == Opened::yes)
+			give(reading, next, prefix, max_events, result);
 	}
 	reading.end();
 	return Datum(0);
@@ -169,9 +171,10 @@ DOORBELL_SQL_FUNCTION(doorbell_replay_all)
 DOORBELL_SQL_FUNCTION(doorbell_high_water_all)
 {
 	Reading reading = Reading::begin();
+	AllCursor beginning = {};
+	beginning.history = history_id(reading.snapshot);
 	AllCursor cursor;
-	const uint64 history = history_id(reading.snapshot);
-	const Opened opened = open_window(reading, Seen::nothing(), history, cursor);
+	const Opened opened = open_window(reading, beginning, cursor);
 	reading.end();
 	if (opened == Opened::too_long)
 		ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

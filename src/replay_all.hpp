@@ -2,26 +2,24 @@
 //
 // A sequence or a clock cannot do that, because transactions commit in another order than they append. A snapshot can:
 //
-//  1. What a reader has been given is a Seen (all_cursor.hpp), a snapshot as text. A read with the cursor `before`
-//  opens
-//     a window: with its own snapshot it fixes a Seen that contains `before`, `seen`, and gives what lies between.
+//  1. What a reader has been given is a Seen (all_cursor.hpp), a snapshot that can be text. A read by one who has
+//     `before` opens a window: from its own snapshot it makes a larger Seen, `seen`, and gives what lies between.
 //  2. `seen` has what is visible now, but for what has to wait behind a row in flight (withheld.hpp).
 //  3. Inside the window rows are ordered by (stream, seq), and the position is the last one given. The window stays as
-//  it
-//     is until it is used up, whatever commits meanwhile; then the next one is opened.
+//     it is until it is used up, whatever commits meanwhile; then the next one is opened.
 //
 // Each event once: the windows of a reader are disjoint, and an event is in the first one whose `seen` has it.
 //
-// In seq order: let n < m be events of one stream and m be in `seen`. n had its index entry before m was assigned
-// (append.hpp), so it was found by whoever saw m. If n was in flight then, m would have been withheld. Rolled back it
-// was not, it is an event. So n was visible, and if n was withheld, m was, being above it. So n is in `seen` too: in
+// In seq order: let n < m be events of one stream, and m be in `seen`. n had its index entry before m was assigned
+// (append.hpp), so who sees m finds n. Had it been in flight then, m would have been withheld. It was not rolled back,
+// for it is an event. So it was visible; and were it withheld, so were m, being above it. So n is in `seen` too: in
 // each stream a Seen is a prefix of the events, and n comes in an earlier window than m, or before it in the same one.
 //
 // Whole transactions: those that are visible are so as a whole, and are withheld as a whole.
 //
 // Nothing is lost: an event that is not in `seen` is of a transaction that was unfinished, so it is excluded or has an
 // id from xmax on, or is above its stream's mark. A later snapshot sees it, no earlier Seen has it, and it waits only
-// for transactions that were open while it was appended to their streams, directly or through others.
+// for transactions that were open when it was appended, or that wait for such themselves.
 //
 //  4. xmax is not the snapshot's. It is one above the largest transaction id that a visible event has, or a trimmed one
 //     had. Ids between the two are of no event that is visible. To take them as not seen changes nothing, but it makes

@@ -8,9 +8,8 @@
 //     is so if the trim is younger than the window.
 //  3. A small window is found through the index on xid, the marks of `before` through the primary key; of what is found
 //     the first rows behind the position are kept, and sorted. Each page looks at the whole window again.
-//  4. So that this does not cost more than one walk over the table in all, a large window (a first one always) is read
-//  by
-//     walking the primary key from the position on: all pages together read the table once.
+//  4. So that this does not cost more than one walk over the table in all, a large window, and always a first one, is
+//     read by walking the primary key from the position on: all pages together read the table once.
 //
 // Memory is bounded by the page. The two ways find the same rows, so each call chooses as it likes.
 #pragma once
