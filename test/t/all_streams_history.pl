@@ -62,23 +62,25 @@ append($primary, qw(a b c d));
 everything_is_on($behind);
 is(read_on($primary, \$cursor, 1), 'a 1', 'a reader begins on the primary');
 is(read_on($behind, \$cursor, 1), 'b 1', 'it goes on on a standby');
+append($primary, qw(a z));
+everything_is_on($behind);
 $behind->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
 append($primary, qw(c e));
 until_true($behind, q{SELECT pg_get_wal_replay_pause_state() = 'paused'});
 is(read_on($primary, \$cursor), 'c 1, d 1', 'and again on the primary, to the end of the window');
-is(read_on($primary, \$cursor, 1), 'c 2', 'and into the next one');
-is(read_on($behind, \$cursor), '', 'a standby that is behind gives nothing');
+is(read_on($primary, \$cursor, 1), 'a 2', 'and into the next one');
+is(read_on($behind, \$cursor), '', 'a standby that is behind gives nothing, not even what it has of the window');
 $behind->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 everything_is_on($behind);
-is(read_on($behind, \$cursor), 'e 1', 'until it has caught up');
+is(read_on($behind, \$cursor), 'c 2, e 1, z 1', 'until it has caught up');
 
 # So does a snapshot that is older than the cursor.
 my $old = $primary->background_psql('postgres');
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 append($primary, qw(a b));
-is(read_on($primary, \$cursor, 1), 'a 2', 'a reader goes on beside an old snapshot');
+is(read_on($primary, \$cursor, 1), 'a 3', 'a reader goes on beside an old snapshot');
 is($old->query_safe("SELECT count(*) FROM doorbell.replay_all('$cursor')"), '0', 'which gives nothing for its cursor');
-$primary->safe_psql('postgres', q{SELECT doorbell.trim('a', 2)});
+$primary->safe_psql('postgres', q{SELECT doorbell.trim('a', 3)});
 is($old->query_safe("SELECT count(*) FROM doorbell.replay_all('$cursor')"), '0', 'also when the event of the cursor is trimmed');
 $old->query_safe('COMMIT');
 is($old->query_safe("SELECT count(*) FROM doorbell.replay_all('$cursor')"), '1', 'and goes on in a new one');
@@ -93,9 +95,9 @@ is(read_on($restored, \$cursor), 'DB002', 'a cursor is refused by a restored dum
 is($restored->safe_psql('postgres', q{SELECT count(*) FROM doorbell.stream WHERE trimmed_xid >= pg_snapshot_xmax(pg_current_snapshot()) OR trim_xid <> trimmed_xid}),
 	'0', 'the ids of the trims of a restored dump are of its cluster');
 my $new;
-is(read_on($restored, \$new), 'b 1, b 2, c 1, c 2, d 1, e 1', 'a reader that begins there gets everything, and no gap');
+is(read_on($restored, \$new), 'b 1, b 2, c 1, c 2, d 1, e 1, z 1', 'a reader that begins there gets everything, and no gap');
 append($restored, 'a');
-is(read_on($restored, \$new), 'a 3', 'and goes on');
+is(read_on($restored, \$new), 'a 4', 'and goes on');
 
 # The primary is lost. One standby has everything that it had, another one lacks the last events.
 my $idle = $cursor; # of a reader that sees none of the lost events
@@ -107,9 +109,9 @@ my $after_eventless = $primary->safe_psql('postgres', 'SELECT doorbell.high_wate
 append($primary, 'd');
 append($primary, qw(a b));
 my $paging = $cursor;
-is(read_on($primary, \$paging, 1), 'a 3', 'a reader is in the middle of a window when the primary is lost');
+is(read_on($primary, \$paging, 1), 'a 4', 'a reader is in the middle of a window when the primary is lost');
 my $finished = $cursor;
-is(read_on($primary, \$finished), 'a 3, b 3, d 2', 'another has everything');
+is(read_on($primary, \$finished), 'a 4, b 3, d 2', 'another has everything');
 my $from_now = $primary->safe_psql('postgres', 'SELECT doorbell.high_water_all()');
 everything_is_on($standby{lossless});
 $primary->stop('immediate');
@@ -131,9 +133,9 @@ is(read_on($lossy, \$finished), 'DB002', 'also when the seqs are used again');
 is(read_on($lossy, \$paging), 'DB002', 'also in the middle of a window');
 $lossy->safe_psql('postgres', 'DO $$ BEGIN FOR i IN 1 .. 200 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$');
 is(read_on($lossy, \$finished), 'DB002', 'also when the transaction ids are used again');
-is(read_on($lossy, \$idle), 'a 3, b 3, d 2', 'who had none of them goes on, with events whose ids were lost ones');
-is(read_on($lossy, \$idle_from_now), 'a 3, b 3, d 2', 'so does one from now on');
-is(read_on($lossy, \$after_eventless), 'a 3, b 3, d 2', 'although transactions without events were lost that it could know of');
+is(read_on($lossy, \$idle), 'a 4, b 3, d 2', 'who had none of them goes on, with events whose ids were lost ones');
+is(read_on($lossy, \$idle_from_now), 'a 4, b 3, d 2', 'so does one from now on');
+is(read_on($lossy, \$after_eventless), 'a 4, b 3, d 2', 'although transactions without events were lost that it could know of');
 
 $_->stop for $restored, values %standby;
 done_testing();
