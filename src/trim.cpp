@@ -2,9 +2,8 @@
 //
 // 1. Never beyond high water, so that nothing in flight is passed over.
 // 2. The stream's low water is raised first, to the seq of the last event that goes; its row lock makes two trims of
-// one
-//    stream take turns. No append waits for it: appends read low water with a snapshot, and only when the stream has no
-//    live row. Beside it stands which transaction appended that event, for readers of all streams (window.hpp).
+//    one stream take turns. No append waits for it: appends read low water with a snapshot, and only when the stream
+//    has no live row. Beside it stands which transaction appended that event, for readers of all streams (window.hpp).
 // 3. Then the events are deleted. Until the commit, appends count them as live, so the seq goes on from them; after it,
 //    from low water. Either way no seq is used twice.
 //
