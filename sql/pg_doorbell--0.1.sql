@@ -53,8 +53,52 @@ COMMENT ON TABLE doorbell.history IS 'one row, made with the extension: which hi
 COMMENT ON COLUMN doorbell.history.id IS 'random; its first 8 bytes are in every cursor';
 INSERT INTO doorbell.history VALUES (pg_catalog.gen_random_uuid());
 
+CREATE TABLE doorbell.consumer (
+    name         text COLLATE "C" NOT NULL,
+    required     boolean NOT NULL,
+    hold_at_most interval NOT NULL,
+    CONSTRAINT consumer_pkey PRIMARY KEY (name)
+) USING heap;
+COMMENT ON TABLE doorbell.consumer IS 'consumers that were configured with doorbell.set_consumer; others have no row';
+COMMENT ON COLUMN doorbell.consumer.name IS 'name of the consumer';
+COMMENT ON COLUMN doorbell.consumer.required IS 'whether retention leaves it the events that it has not committed';
+COMMENT ON COLUMN doorbell.consumer.hold_at_most IS 'how long it does, from when they were due to be removed';
+
+CREATE TABLE doorbell.consumer_cursor (
+    consumer     text COLLATE "C" NOT NULL,
+    stream       text COLLATE "C" NOT NULL,
+    seq          bigint,
+    event_check  text COLLATE "C",
+    cursor       text COLLATE "C",
+    committed_at timestamptz NOT NULL,
+    CONSTRAINT consumer_cursor_pkey PRIMARY KEY (consumer, stream),
+    CONSTRAINT consumer_cursor_check CHECK ((stream = '') = (seq IS NULL) AND (stream = '') = (cursor IS NOT NULL))
+) USING heap;
+COMMENT ON TABLE doorbell.consumer_cursor IS 'how far consumers have come; see doorbell.consumers';
+COMMENT ON COLUMN doorbell.consumer_cursor.consumer IS 'name of the consumer';
+COMMENT ON COLUMN doorbell.consumer_cursor.stream IS 'key of the stream; empty: all streams';
+COMMENT ON COLUMN doorbell.consumer_cursor.seq IS 'last event of the stream that was committed; 0: none';
+COMMENT ON COLUMN doorbell.consumer_cursor.event_check IS 'check of that event, when the consumer gave it';
+COMMENT ON COLUMN doorbell.consumer_cursor.cursor IS 'cursor over all streams';
+COMMENT ON COLUMN doorbell.consumer_cursor.committed_at IS 'when it was committed';
+
+CREATE TABLE doorbell.retention (
+    pattern    text COLLATE "C" NOT NULL,
+    max_age    interval,
+    max_events bigint,
+    CONSTRAINT retention_pkey PRIMARY KEY (pattern),
+    CONSTRAINT retention_pattern_check CHECK (pattern <> '')
+) USING heap;
+COMMENT ON TABLE doorbell.retention IS 'how long events stay; set with doorbell.set_retention';
+COMMENT ON COLUMN doorbell.retention.pattern IS 'key of a stream, or the beginning of keys and a *; the most specific one counts';
+COMMENT ON COLUMN doorbell.retention.max_age IS 'older events go; null: whatever their age';
+COMMENT ON COLUMN doorbell.retention.max_events IS 'events that so many seqs follow go; null: however many there are';
+
 SELECT pg_catalog.pg_extension_config_dump('doorbell.event', '');
 SELECT pg_catalog.pg_extension_config_dump('doorbell.stream', '');
+SELECT pg_catalog.pg_extension_config_dump('doorbell.consumer', '');
+SELECT pg_catalog.pg_extension_config_dump('doorbell.consumer_cursor', '');
+SELECT pg_catalog.pg_extension_config_dump('doorbell.retention', '');
 
 CREATE FUNCTION doorbell.restored() RETURNS trigger
     LANGUAGE c AS 'MODULE_PATHNAME', 'doorbell_restored';
@@ -198,6 +242,113 @@ CREATE FUNCTION doorbell.streams(prefix text DEFAULT '')
 COMMENT ON FUNCTION doorbell.streams(text) IS
     'lists the streams whose key begins with a prefix, with low and high water';
 
+-- Consumers -----------------------------------------------------------------------------------------------------------
+-- A consumer is a name under which cursors are kept. To commit the cursor in the transaction in which the events' work is
+-- stored makes that work exactly-once: both are there or neither is.
+--
+-- Errors that all of them raise:
+--   22004  an argument is null where that is not allowed
+--   22023  a consumer's name or a stream key is empty, longer than 512 bytes, or has control characters; a seq is negative;
+--          event_check is no check of an event
+--   25006  (those that write) the transaction is read-only, or the server is a standby
+
+-- commit_cursor(consumer, stream, seq, event_check): everything in the stream up to seq is done. The first commit of a
+--   stream makes the consumer known there; 0 is a cursor, too. The same seq may be committed again.
+--   event_check  check of the event at seq, as in its mark (docs/protocol.md): who resumes can tell another history by it
+--   DB003        a later seq is committed: another process works under this name. The detail shows consumer, stream and
+--                both seqs. Waits for another open transaction that commits the same cursor.
+CREATE FUNCTION doorbell.commit_cursor(consumer text, stream text, seq bigint, event_check text DEFAULT NULL)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_commit_cursor';
+COMMENT ON FUNCTION doorbell.commit_cursor(text, text, bigint, text) IS
+    'commits how far a consumer has come in a stream; never moves it back';
+
+-- move_cursor(consumer, stream, seq, event_check): puts the cursor there, wherever it was: to do things again, or when the
+--   stream is of another history.
+CREATE FUNCTION doorbell.move_cursor(consumer text, stream text, seq bigint, event_check text DEFAULT NULL)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_move_cursor';
+COMMENT ON FUNCTION doorbell.move_cursor(text, text, bigint, text) IS
+    'puts a consumer''s cursor in a stream anywhere, also back';
+
+-- cursor(consumer, stream) → the committed seq; null when there is none
+CREATE FUNCTION doorbell.cursor(consumer text, stream text)
+    RETURNS bigint LANGUAGE c STABLE PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_cursor';
+COMMENT ON FUNCTION doorbell.cursor(text, text) IS 'returns how far a consumer has come in a stream';
+
+-- mark(consumer, stream) → the same as a mark: the seq and, if it was committed, the check of its event
+CREATE FUNCTION doorbell.mark(consumer text, stream text)
+    RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_mark';
+COMMENT ON FUNCTION doorbell.mark(text, text) IS
+    'returns how far a consumer has come in a stream, with the check of that event';
+
+-- commit_cursor(consumer, cursor), move_cursor(consumer, cursor), cursor(consumer): the same for a cursor of replay_all
+--   22023  no such cursor      DB003  the committed one does not precede it, or is of another history
+CREATE FUNCTION doorbell.commit_cursor(consumer text, cursor text)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_commit_cursor_all';
+COMMENT ON FUNCTION doorbell.commit_cursor(text, text) IS
+    'commits how far a consumer of all streams has come; never moves it back';
+
+CREATE FUNCTION doorbell.move_cursor(consumer text, cursor text)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_move_cursor_all';
+COMMENT ON FUNCTION doorbell.move_cursor(text, text) IS 'puts the cursor of a consumer of all streams anywhere, also back';
+
+CREATE FUNCTION doorbell.cursor(consumer text)
+    RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_cursor_all';
+COMMENT ON FUNCTION doorbell.cursor(text) IS 'returns how far a consumer of all streams has come';
+
+-- cursor_precedes(a, b): whether the holder of cursor b has all that the holder of cursor a has been given by replay_all.
+--   Of two cursors neither may precede the other one: of two histories, or within two windows. 22023: no such cursor
+CREATE FUNCTION doorbell.cursor_precedes(a text, b text)
+    RETURNS boolean LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'doorbell_cursor_precedes';
+COMMENT ON FUNCTION doorbell.cursor_precedes(text, text) IS
+    'whether one cursor over all streams is not further on than another';
+
+-- set_consumer(consumer, required, hold_at_most)
+--   required      retention keeps what this consumer has not committed, in the streams in which it has a cursor …
+--   hold_at_most  … but no longer than this after it was due
+--   22023         hold_at_most is not more than 0
+CREATE FUNCTION doorbell.set_consumer(consumer text, required boolean, hold_at_most interval DEFAULT '7 days')
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_set_consumer';
+COMMENT ON FUNCTION doorbell.set_consumer(text, boolean, interval) IS
+    'says whether retention waits for a consumer, and how long';
+
+-- forget_consumer(consumer): its cursors and settings
+CREATE FUNCTION doorbell.forget_consumer(consumer text)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_forget_consumer';
+COMMENT ON FUNCTION doorbell.forget_consumer(text) IS 'removes a consumer with its cursors and settings';
+
+-- Retention -----------------------------------------------------------------------------------------------------------
+
+-- set_retention(pattern, max_age, max_events): what is older, or has so many seqs behind it, is to be removed. Both null:
+--   no rule. A void seq counts as one.
+--   pattern  key of a stream, or the beginning of keys and a *. Of all that match, the exact key counts, else the longest.
+--   22004    pattern is null
+--   22023    pattern is empty, too long, has control characters or a * that is not its end; max_age is not more than 0;
+--            max_events is below 1
+--   25006    as above
+CREATE FUNCTION doorbell.set_retention(pattern text, max_age interval, max_events bigint)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_set_retention';
+COMMENT ON FUNCTION doorbell.set_retention(text, interval, bigint) IS
+    'says how long the events of a stream, or of all streams whose key begins so, stay';
+
+-- apply_retention(max_events) → how many events were removed. Removes what is due, up to so many, and goes on there in the
+--   session's next call; 0: nothing is left to do. A stream that another transaction is trimming is left to that.
+--   22023  max_events is below 1      25006  as above
+CREATE FUNCTION doorbell.apply_retention(max_events int DEFAULT 10000)
+    RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+    AS 'MODULE_PATHNAME', 'doorbell_apply_retention';
+COMMENT ON FUNCTION doorbell.apply_retention(int) IS
+    'removes events that have stayed long enough, some in each call, and returns how many; 0: nothing is left to do';
+
 -- Watching ------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION doorbell.ringer_stats(
@@ -235,7 +386,38 @@ COMMENT ON COLUMN doorbell.stats.oldest_listener_pid IS
     'session with the oldest open transaction while the queue is in use: a listening session takes nothing out of the queue before its transaction ends';
 COMMENT ON COLUMN doorbell.stats.oldest_listener_xact_start IS 'when that transaction began';
 
+CREATE FUNCTION doorbell.consumer_stats()
+    RETURNS TABLE (consumer text, stream text, seq bigint, cursor text, committed_at timestamptz, lag_events bigint,
+                   lag_seconds double precision, required boolean, hold_at_most interval)
+    LANGUAGE sql STABLE PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT coalesce(k.consumer, c.name), nullif(k.stream, ''), k.seq, k.cursor, k.committed_at,
+           CASE WHEN k.seq IS NOT NULL
+                THEN greatest(doorbell.high_water(k.stream) - greatest(k.seq, doorbell.low_water(k.stream)), 0) END,
+           CASE WHEN k.seq IS NOT NULL
+                THEN coalesce((SELECT extract(epoch FROM clock_timestamp() - e.appended_at)::double precision
+                               FROM doorbell.replay(k.stream, k.seq, 1) e), 0) END,
+           coalesce(c.required, false), c.hold_at_most
+    FROM doorbell.consumer_cursor k FULL JOIN doorbell.consumer c ON c.name = k.consumer;
+END;
+COMMENT ON FUNCTION doorbell.consumer_stats() IS 'how far consumers have come; see doorbell.consumers';
+
+CREATE VIEW doorbell.consumers AS SELECT * FROM doorbell.consumer_stats();
+COMMENT ON VIEW doorbell.consumers IS
+    'consumers, one row for each of their cursors; one with nulls for a consumer that was configured and has none';
+COMMENT ON COLUMN doorbell.consumers.consumer IS 'name of the consumer';
+COMMENT ON COLUMN doorbell.consumers.stream IS 'key of the stream; null: all streams';
+COMMENT ON COLUMN doorbell.consumers.seq IS 'last event of the stream that was committed; 0: none';
+COMMENT ON COLUMN doorbell.consumers.cursor IS 'cursor over all streams';
+COMMENT ON COLUMN doorbell.consumers.committed_at IS 'when it was committed';
+COMMENT ON COLUMN doorbell.consumers.lag_events IS
+    'seqs from there to high water that were not trimmed; null for a cursor over all streams';
+COMMENT ON COLUMN doorbell.consumers.lag_seconds IS
+    'age of the oldest event that can be replayed and is not committed, 0 when there is none; null for a cursor over all streams';
+COMMENT ON COLUMN doorbell.consumers.required IS 'whether retention leaves it the events that it has not committed';
+COMMENT ON COLUMN doorbell.consumers.hold_at_most IS 'how long it does, from when they were due to be removed';
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA doorbell FROM PUBLIC;
 GRANT USAGE ON SCHEMA doorbell TO pg_monitor;
-GRANT SELECT ON doorbell.stats TO pg_monitor;
-GRANT EXECUTE ON FUNCTION doorbell.ringer_stats() TO pg_monitor;
+GRANT SELECT ON doorbell.stats, doorbell.consumers, doorbell.retention TO pg_monitor;
+GRANT EXECUTE ON FUNCTION doorbell.ringer_stats(), doorbell.consumer_stats() TO pg_monitor;

@@ -17,20 +17,25 @@ static void check_no_control_characters(const char *what, const text *value)
 	}
 }
 
-text *check_stream(text *stream)
+text *check_key(const char *what, text *key)
 {
-	const std::size_t bytes = VARSIZE_ANY_EXHDR(stream);
+	const std::size_t bytes = VARSIZE_ANY_EXHDR(key);
 	if (bytes == 0)
-		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("stream key must not be empty"));
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s must not be empty", what));
 	if (bytes > doorbell::max_stream_bytes) {
-		const char *start = VARDATA_ANY(stream);
+		const char *start = VARDATA_ANY(key);
 		const int shown = pg_mbcliplen(start, static_cast<int>(bytes), 64);
 		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				errmsg("stream key is too long: \"%.*s…\"", shown, start),
-				errdetail("The key has %zu bytes; the limit is %zu bytes.", bytes, doorbell::max_stream_bytes));
+				errmsg("%s is too long: \"%.*s…\"", what, shown, start),
+				errdetail("It has %zu bytes; the limit is %zu bytes.", bytes, doorbell::max_stream_bytes));
 	}
-	check_no_control_characters("stream key", stream);
-	return stream;
+	check_no_control_characters(what, key);
+	return key;
+}
+
+text *check_stream(text *stream)
+{
+	return check_key("stream key", stream);
 }
 
 text *check_type(text *type)
@@ -53,6 +58,12 @@ text *stream_argument(FunctionCallInfo fcinfo, int number)
 	return check_stream(PG_GETARG_TEXT_PP(number));
 }
 
+text *consumer_argument(FunctionCallInfo fcinfo, int number)
+{
+	refuse_null_argument(fcinfo, number, "consumer");
+	return check_key("consumer name", PG_GETARG_TEXT_PP(number));
+}
+
 int64 check_least(const char *name, int64 value, int64 least)
 {
 	if (value < least)
@@ -66,6 +77,17 @@ int64 seq_argument(FunctionCallInfo fcinfo, int number, const char *name)
 {
 	refuse_null_argument(fcinfo, number, name);
 	return check_least(name, PG_GETARG_INT64(number), 0);
+}
+
+Interval *interval_argument(FunctionCallInfo fcinfo, int number, const char *name)
+{
+	Interval zero = {};
+	Interval *value = PG_GETARG_INTERVAL_P(number);
+	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, IntervalPGetDatum(value), IntervalPGetDatum(&zero))) <= 0)
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				errmsg("%s must be more than 0: %s", name,
+					   DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(value)))));
+	return value;
 }
 
 int max_events_argument(FunctionCallInfo fcinfo, int number)

@@ -22,6 +22,19 @@ bool is_in_flight(TupleTableSlot *slot, Snapshot snapshot)
 	return TransactionIdIsInProgress(inserter) || TransactionIdDidCommit(inserter);
 }
 
+bool nothing_in_flight_between(Walk &versions, text *stream, int64 before, int64 after, Snapshot snapshot)
+{
+	ScanKeyData keys[3] = {text_key(1, BTEqualStrategyNumber, stream), seq_key(2, BTGreaterStrategyNumber, before),
+						   seq_key(2, BTLessStrategyNumber, after)};
+	versions.seek(keys, 3);
+	while (versions.next()) {
+		if (is_in_flight(versions.slot, snapshot))
+			return false;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return true;
+}
+
 static int compare_xids(const void *a, const void *b)
 {
 	const uint64 left = *static_cast<const uint64 *>(a);

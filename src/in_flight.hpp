@@ -17,6 +17,10 @@ namespace pg_doorbell {
 // For the row version that a walk with SnapshotAny is at.
 bool is_in_flight(TupleTableSlot *slot, Snapshot snapshot);
 
+// Whether no row of the stream strictly between the two seqs is in flight. `versions` is a walk of the primary key with
+// SnapshotAny and room for three keys.
+bool nothing_in_flight_between(Walk &versions, text *stream, int64 before, int64 after, Snapshot snapshot);
+
 // The transactions that are unfinished for a snapshot: those that it lists as running, all from its xmax on, and our
 // own, whatever of it we see. On a standby the list has subtransactions too, which own no row.
 struct Unfinished {

@@ -28,22 +28,13 @@ void Replayer::end()
 	table_close(event_, NoLock); // what was read may still point into the table's TOAST
 }
 
-// Whether no row strictly between the two seqs is in flight.
 bool Replayer::hole_is_settled(text *stream, int64 before, int64 after)
 {
 	if (!has_holes_) {
 		holes_ = Walk::over(event_, visible_.index, SnapshotAny, 3);
 		has_holes_ = true;
 	}
-	ScanKeyData keys[3] = {text_key(1, BTEqualStrategyNumber, stream), seq_key(2, BTGreaterStrategyNumber, before),
-						   seq_key(2, BTLessStrategyNumber, after)};
-	holes_.seek(keys, 3);
-	while (holes_.next()) {
-		if (is_in_flight(holes_.slot, snapshot_))
-			return false;
-		CHECK_FOR_INTERRUPTS();
-	}
-	return true;
+	return nothing_in_flight_between(holes_, stream, before, after, snapshot_);
 }
 
 // doorbell.entry is the first columns of doorbell.event: so the row is copied as it lies there, and only its number of

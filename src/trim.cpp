@@ -1,26 +1,64 @@
-// Trimming: old events go, and low water says so, in one transaction.
-//
-// 1. Never beyond high water, so that nothing in flight is passed over.
-// 2. The stream's low water is raised first, to the seq of the last event that goes; its row lock makes two trims of
-//    one stream take turns. No append waits for it: appends read low water with a snapshot, and only when the stream
-//    has no live row. Beside it stands which transaction appended that event, for readers of all streams (window.hpp).
-// 3. Then the events are deleted. Until the commit, appends count them as live, so the seq goes on from them; after it,
-//    from low water. Either way no seq is used twice.
-//
-// Declared SECURITY DEFINER with a pinned search_path, because it runs SQL.
+#include "trim.hpp"
+
 #include "args.hpp"
 #include "high_water.hpp"
+#include "sql.hpp"
+#include "tail.hpp"
 
 namespace pg_doorbell {
 
-static uint64 execute(const char *query, Datum stream, int64 seq, int expected)
+static constexpr uint16 lock_class = 0xdb02; // beside that of stream_lock.cpp
+
+static LockAcquireResult acquire_lock(text *stream, bool wait)
 {
-	Oid types[2] = {TEXTOID, INT8OID};
-	Datum values[2] = {stream, Int64GetDatum(seq)};
-	const int done = SPI_execute_with_args(query, 2, types, values, nullptr, false, 0);
-	if (done != expected)
-		elog(ERROR, "SPI_execute_with_args failed: %s", SPI_result_code_string(done));
-	return SPI_processed;
+	const uint64 hash = hash_of(stream);
+	LOCKTAG tag;
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, static_cast<uint32>(hash >> 32), static_cast<uint32>(hash), lock_class);
+	return LockAcquire(&tag, ExclusiveLock, false, !wait);
+}
+
+void lock_for_trim(text *stream)
+{
+	(void) acquire_lock(stream, true);
+}
+
+bool try_lock_for_trim(text *stream)
+{
+	return acquire_lock(stream, false) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+static Statement make_row = {
+	"INSERT INTO doorbell.stream (key) SELECT $1"
+	" WHERE EXISTS (SELECT FROM doorbell.event WHERE stream = $1 AND seq > $2 AND seq <= $3) ON CONFLICT DO NOTHING",
+	SPI_OK_INSERT,
+	{TEXTOID, INT8OID, INT8OID}};
+
+static Statement raise_low_water = {
+	"UPDATE doorbell.stream s SET low_water = e.seq, trimmed_xid = e.xid, trim_xid = pg_current_xact_id()"
+	" FROM (SELECT seq, xid FROM doorbell.event WHERE stream = $1 AND seq > $2 AND seq <= $3"
+	"  ORDER BY seq DESC LIMIT 1) e"
+	" WHERE s.key = $1 AND s.low_water < e.seq",
+	SPI_OK_UPDATE,
+	{TEXTOID, INT8OID, INT8OID}};
+
+static Statement delete_events = {"DELETE FROM doorbell.event WHERE stream = $1 AND seq > $2 AND seq <= $3",
+								  SPI_OK_DELETE,
+								  {TEXTOID, INT8OID, INT8OID}};
+
+int64 trim_events(text *stream, int64 after, int64 through)
+{
+	// Statistics are old where events come and go; only the primary key reads no more than what is to be removed.
+	const int settings = NewGUCNestLevel();
+	for (const char *other : {"enable_seqscan", "enable_bitmapscan"})
+		set_config_option(other, "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	const auto run_it = [&](Statement &statement) {
+		return run(statement, {value_of(stream), value_of(Int64GetDatum(after)), value_of(Int64GetDatum(through))});
+	};
+	run_it(make_row);
+	run_it(raise_low_water);
+	const uint64 removed = run_it(delete_events);
+	AtEOXact_GUC(false, settings);
+	return static_cast<int64>(removed);
 }
 
 DOORBELL_SQL_FUNCTION(doorbell_trim)
@@ -31,18 +69,12 @@ DOORBELL_SQL_FUNCTION(doorbell_trim)
 	if (through_seq == 0)
 		PG_RETURN_INT64(0);
 
+	PreventCommandIfReadOnly("doorbell.trim()");
+	lock_for_trim(stream);
 	SPI_connect();
-	execute("INSERT INTO doorbell.stream (key) SELECT $1"
-			" WHERE EXISTS (SELECT FROM doorbell.event e WHERE e.stream = $1 AND e.seq <= $2) ON CONFLICT DO NOTHING",
-			PointerGetDatum(stream), through_seq, SPI_OK_INSERT);
-	execute("UPDATE doorbell.stream s SET low_water = e.seq, trimmed_xid = e.xid, trim_xid = pg_current_xact_id()"
-			" FROM (SELECT e.seq, e.xid FROM doorbell.event e WHERE e.stream = $1 AND e.seq <= $2"
-			" ORDER BY e.seq DESC LIMIT 1) e WHERE s.key = $1 AND s.low_water < e.seq",
-			PointerGetDatum(stream), through_seq, SPI_OK_UPDATE);
-	const uint64 removed = execute("DELETE FROM doorbell.event WHERE stream = $1 AND seq <= $2",
-								   PointerGetDatum(stream), through_seq, SPI_OK_DELETE);
+	const int64 removed = trim_events(stream, 0, through_seq);
 	SPI_finish();
-	PG_RETURN_INT64(static_cast<int64>(removed));
+	PG_RETURN_INT64(removed);
 }
 
 } // namespace pg_doorbell

@@ -10,13 +10,13 @@ WHERE d.refclassid = 'pg_extension'::regclass
   AND obj_description(d.objid, d.classid::regclass::name) IS NULL
   AND d.classid <> 'pg_namespace'::regclass
 ORDER BY 1;
-SELECT attrelid::regclass, attname FROM pg_attribute
-WHERE attrelid IN ('doorbell.event'::regclass, 'doorbell.stream'::regclass, 'doorbell.history'::regclass) AND attnum > 0
+SELECT attrelid::regclass, attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+WHERE relnamespace = 'doorbell'::regnamespace AND relkind IN ('r', 'v') AND attnum > 0
   AND col_description(attrelid, attnum) IS NULL;
 
 -- The signatures are the contract.
 SELECT proname, pg_get_function_arguments(oid) AS arguments, pg_get_function_result(oid) AS result, provolatile
-FROM pg_proc WHERE pronamespace = 'doorbell'::regnamespace ORDER BY 1;
+FROM pg_proc WHERE pronamespace = 'doorbell'::regnamespace ORDER BY 1, 2;
 \d doorbell.entry
 
 -- PUBLIC has no right on anything.
@@ -24,7 +24,7 @@ SELECT proname FROM pg_proc WHERE pronamespace = 'doorbell'::regnamespace AND ha
 SELECT has_schema_privilege('public', 'doorbell', 'USAGE');
 SELECT relname FROM pg_class WHERE relnamespace = 'doorbell'::regnamespace AND relkind = 'r' AND has_table_privilege('public', oid, 'SELECT');
 
--- Both tables of events and waters are dumped with their rows; the history is not: a restored dump is another one.
+-- All tables are dumped with their rows but the history: a restored dump is another one.
 SELECT c.oid::regclass FROM pg_extension e, unnest(e.extconfig) AS c(oid) WHERE extname = 'pg_doorbell' ORDER BY 1;
 
 -- The settings of the prefix are ours.
