@@ -1,6 +1,8 @@
 #include "ringer.hpp"
 
+#include "keeper.hpp"
 #include "ring_table.hpp"
+#include "worker_transaction.hpp"
 
 namespace pg_doorbell {
 
@@ -27,6 +29,7 @@ void define_ringer_settings()
 	DefineCustomIntVariable("doorbell.ringer_idle_timeout", "How long a ringer stays without anything to ring.",
 							"Each occupies one of max_worker_processes and a connection to its database.",
 							&idle_timeout_s, 600, 1, INT_MAX / 1000, PGC_SIGHUP, GUC_UNIT_S, nullptr, nullptr, nullptr);
+	define_keeper_settings();
 }
 
 bool ringer_is_on()
@@ -57,8 +60,6 @@ static void make_room_in_notify_queue()
 
 static void send(const Batch &batch)
 {
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
 	if (batch.everything)
 		Async_Notify(doorbell::channel, doorbell::pointer_to_everything.data());
 	for (int i = 0; i < batch.count; i++) {
@@ -67,35 +68,17 @@ static void send(const Batch &batch)
 		doorbell::format_pointer(std::string_view(ring.stream, ring.length), ring.seq, pointer);
 		Async_Notify(doorbell::channel, pointer);
 	}
-	CommitTransactionCommand();
 }
 
 // Sends a batch; false when it failed and everything is to be rung again.
 static bool try_to_send(int slot, const Batch &batch, bool failing)
 {
-	volatile bool sent = false;
-	MemoryContext memory = CurrentMemoryContext;
-	PG_TRY();
-	{
-		send(batch);
-		sent = true;
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(memory);
-		HOLD_INTERRUPTS();
-		ErrorData *error = CopyErrorData();
-		if (!failing)
-			EmitErrorReport();
-		FlushErrorState();
-		AbortCurrentTransaction();
-		MemoryContextSwitchTo(memory);
-		report_failure(slot, error->message);
-		FreeErrorData(error);
-		RESUME_INTERRUPTS();
-	}
-	PG_END_TRY();
-	return sent;
+	ErrorData *failure = try_transaction([&batch] { send(batch); }, failing);
+	if (failure == nullptr)
+		return true;
+	report_failure(slot, failure->message);
+	FreeErrorData(failure);
+	return false;
 }
 
 // False when the postmaster, the administrator or a command on the database wants us gone.
@@ -142,30 +125,36 @@ static void ring_until_told_to_stop(int slot)
 	Load load = {};
 	bool failing = false;
 	bool stay = true;
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz idle_since = now;
+	Keeper keeper = Keeper::begin(now);
 	while (stay || !ringer_must_stop(slot)) {
 		if (failing)
 			make_room_in_notify_queue();
+		const TimestampTz began = GetCurrentTimestamp();
 		if (take_rings(slot, batch, max_batch)) {
-			const TimestampTz began = GetCurrentTimestamp();
 			failing = !try_to_send(slot, batch, failing);
-			const TimestampTz done = GetCurrentTimestamp();
+			now = idle_since = GetCurrentTimestamp();
 			if (!failing)
-				report_batch(slot, batch, done);
+				report_batch(slot, batch, now);
 			else if (!stay)
 				return; // told to stop, and nobody can be told
-			load.count(batch.appends, done);
-			const long pause = failing ? retry_ms : pause_after(load.busy, done - began);
+			load.count(batch.appends, now);
+			const long pause = failing ? retry_ms : pause_after(load.busy, now - began);
 			if (stay && pause > 0)
 				stay = wait(slot, pause);
 		} else if (!stay) {
 			return;
-		} else {
-			const TimestampTz began = GetCurrentTimestamp();
-			stay = wait(slot, idle_timeout_s * 1000L);
-			if (stay && TimestampDifferenceExceeds(began, GetCurrentTimestamp(), idle_timeout_s * 1000) &&
-				leave_ring_slot_if_idle(slot))
+		} else if (!keeper.is_due(began)) {
+			const long idle_timeout = idle_timeout_s * 1000L;
+			const long idle_left = idle_timeout - TimestampDifferenceMilliseconds(idle_since, began);
+			if (idle_left <= 0 && !keeper.has_rules() && leave_ring_slot_if_idle(slot))
 				return;
+			stay = wait(slot, Min(idle_left > 0 ? idle_left : idle_timeout, keeper.milliseconds_left(began)));
+			continue;
 		}
+		if (stay && keeper.is_due(GetCurrentTimestamp()))
+			keeper.work();
 	}
 }
 
@@ -184,6 +173,9 @@ void doorbell_ringer_main(Datum argument)
 	BackgroundWorkerInitializeConnectionByOid(ring_slot_database(slot), InvalidOid, 0);
 	// What a ring is worth does not depend on the disk.
 	SetConfigOption("synchronous_commit", "off", PGC_SUSET, PGC_S_OVERRIDE);
+	// The keeper runs SQL.
+	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
 	pgstat_report_activity(STATE_IDLE, nullptr);
 	ring_until_told_to_stop(slot);
 	proc_exit(0);

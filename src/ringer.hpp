@@ -12,8 +12,11 @@
 //     doorbell.ring_linger. So many appends and many listeners slow the rings down, not the appends.
 //  4. A batch that fails (the NOTIFY queue is full) becomes a "*" and is tried again every second. The first failure
 //     goes to the log; doorbell.stats shows the last one.
-//  5. It ends when it has been idle for doorbell.ringer_idle_timeout, when told to by SIGTERM (after ringing what
-//     waits), or at once when its database is to be dropped, renamed, moved or copied. The next append starts another.
+//  5. When nothing waits, or in the pause after a batch, it applies the rules of retention (keeper.hpp).
+//  6. It ends when it has been idle for doorbell.ringer_idle_timeout and there are no such rules, when told to by
+//  SIGTERM
+//     (after ringing what waits), or at once when its database is to be dropped, renamed, moved or copied. The next
+//     append starts another.
 #pragma once
 
 #include "pg.hpp"

@@ -31,7 +31,15 @@ SELECT doorbell.trim('trimmed', 4);
 SELECT doorbell.append('gone', 'test', to_jsonb(i)) FROM generate_series(1, 10) i;
 SELECT doorbell.trim('gone', 10);
 SELECT doorbell.append(E'it''s: "odd" \\ é', E't\\', '{"a\t": "\n\\"}');
+SELECT doorbell.commit_cursor('c', 's', 42, '0badcafe');
+SELECT doorbell.commit_cursor('c', 'trimmed', 5);
+SELECT doorbell.set_consumer('c', true, '3 days');
+SELECT doorbell.set_retention('gone', '1 day', 5);
+SELECT doorbell.set_retention('tr*', NULL, 100);
 SQL
+my $consumers = q{SELECT consumer, stream, seq, committed_at, lag_events, required, hold_at_most, doorbell.mark(consumer, stream)
+	FROM doorbell.consumers ORDER BY 1, 2};
+my $rules = q{SELECT * FROM doorbell.retention ORDER BY pattern};
 # A hole in the middle: its seqs are void in the copy, too. Another append is in flight while the dump is made.
 my $session = $old->background_psql('postgres');
 $session->query_safe(q{BEGIN; SELECT doorbell.append('s', 'test', '"void"')});
@@ -39,6 +47,9 @@ $old->safe_psql('postgres', q{SELECT doorbell.append('s', 'test', '"after the vo
 $session->query_safe('ROLLBACK');
 my $expected_events = $old->safe_psql('postgres', $events);
 my $expected_streams = $old->safe_psql('postgres', $streams);
+my $expected_consumers = $old->safe_psql('postgres', $consumers);
+my $expected_rules = $old->safe_psql('postgres', $rules);
+like("$expected_consumers\n$expected_rules", qr/^c\|s\|42\|.*\|42-0badcafe\n.*^gone\|1 day\|5$/ms, 'there are consumers and rules of retention');
 $session->query_safe(q{BEGIN; SELECT doorbell.append('s', 'test', '"in flight"'); SELECT doorbell.append('new', 'test', '1')});
 
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
@@ -52,6 +63,8 @@ $session->quit;
 $new->command_ok([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $new->connstr('postgres'), '-f', $dump ], 'it restores without an error');
 is($new->safe_psql('postgres', $events), $expected_events, 'O14: readers get the same events');
 is($new->safe_psql('postgres', $streams), $expected_streams, 'O14: high and low waters are the same');
+is($new->safe_psql('postgres', $consumers), $expected_consumers, 'O14: consumers are where they were');
+is($new->safe_psql('postgres', $rules), $expected_rules, 'O14: the rules of retention are the same');
 is($new->safe_psql('postgres', q{SELECT count(*) FROM doorbell.event WHERE xid >= pg_snapshot_xmax(pg_current_snapshot())}),
 	'0', 'restored events have no transaction ids from the future');
 is($new->safe_psql('postgres', q{SELECT count(event_id) FROM doorbell.event}), '100', 'event ids are restored');
