@@ -15,9 +15,10 @@ namespace command {
 
 enum ExitStatus {
 	succeeded = 0,
-	failed = 1,	  // the server refused, the connection failed, a file could not be read
-	misused = 2,  // wrong arguments: nothing was done
-	conflict = 3, // --expected-seq was not the stream's last seq: nothing was stored
+	failed = 1,	   // the server refused, the connection failed, a file could not be read
+	misused = 2,   // wrong arguments: nothing was done
+	conflict = 3,  // --expected-seq was not the stream's last seq: nothing was stored
+	overtaken = 4, // another process works under the same --consumer, and is further on
 };
 
 struct Command {

@@ -25,7 +25,7 @@ static int run(int argc, char **argv)
 	app.require_subcommand(1);
 	app.fallthrough();
 	app.footer("Exit status: 0 done, 1 the server refused or could not be reached, 2 wrong arguments,\n"
-			   "3 --expected-seq was not the stream's last seq.\n"
+			   "3 --expected-seq was not the stream's last seq, 4 another process has moved the --consumer on.\n"
 			   "Write -- before an argument that begins with a hyphen.");
 	add_append(app, command);
 	add_import(app, command);
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 		return command::run(argc, argv);
 	} catch (const doorbell::Error &error) {
 		command::say(error.what());
-		return error.is_conflict() ? command::conflict : command::failed;
+		return error.is_conflict() ? command::conflict : error.is_overtaken() ? command::overtaken : command::failed;
 	} catch (const std::exception &error) {
 		command::say(error.what());
 		return command::failed;

@@ -52,13 +52,14 @@ void Output::write(std::size_t most)
 
 void Output::drop_written()
 {
-	if (closed_ || waiting() == 0) {
+	if (closed_ || waiting() == 0)
 		text_.clear();
-		written_ = 0;
-	} else if (written_ > text_.size() / 2) {
+	else if (written_ > text_.size() / 2)
 		text_.erase(0, written_);
-		written_ = 0;
-	}
+	else
+		return;
+	written_before_ += written_;
+	written_ = 0;
 }
 
 } // namespace command

@@ -9,6 +9,8 @@
 
 #include <doorbell/connect.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace command {
@@ -17,6 +19,8 @@ class Output {
 public:
 	std::string &text() noexcept { return text_; }
 	std::size_t waiting() const noexcept { return text_.size() - written_; }
+	std::uint64_t written() const noexcept { return written_before_ + written_; } // bytes, ever
+	std::uint64_t end() const noexcept { return written() + waiting(); }
 	bool closed() const noexcept { return closed_; }
 
 	void advance(); // also notices a reader that is gone
@@ -28,7 +32,8 @@ private:
 	void drop_written();
 
 	std::string text_;
-	std::size_t written_ = 0;
+	std::size_t written_ = 0; // of text_
+	std::uint64_t written_before_ = 0;
 	bool closed_ = false;
 };
 

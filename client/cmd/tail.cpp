@@ -4,7 +4,9 @@
 // 2. When the reader of stdout is slow, the subscriber is paused at high_output bytes and goes on at low_output. It is
 //    still polled, so that its listener never holds back the server's NOTIFY queue.
 // 3. It ends by a signal, by --count, or when the reader of stdout is gone; each is a success.
+// 4. With --consumer it starts where that consumer's cursors are, and moves them behind what has been written.
 #include "command.hpp"
+#include "committer.hpp"
 #include "format.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
@@ -18,7 +20,9 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <poll.h>
+#include <utility>
 
 namespace command {
 namespace {
@@ -31,20 +35,22 @@ struct Starts {
 	std::vector<doorbell::Start> named;
 	std::vector<doorbell::Mark> marks;
 	doorbell::Start others = doorbell::Start::now();
+	std::vector<std::string> unsettled; // those whose cursor is yet to be committed
 };
 
 struct Tail {
 	std::vector<std::string> streams;
 	std::vector<std::string> prefixes;
 	bool all = false;
-	std::string after = "now";
+	std::string after; // empty: now or, for a consumer, 0
+	std::string consumer;
 	std::uint64_t count = UINT64_MAX;
 	Format format = Format::automatic;
 	bool summary = false;
 
 	bool open_ended() const { return all || !prefixes.empty(); }
-	void check() const; // throws CLI::ValidationError
-	Starts starts() const;
+	void check() const;	   // throws CLI::ValidationError
+	Starts starts() const; // as --after has them
 	int run(const doorbell::ConnectOptions &connect) const;
 };
 
@@ -54,7 +60,9 @@ void Tail::check() const
 		throw CLI::ValidationError("--all: follows every stream, so it excludes streams and --prefix");
 	if (!all && streams.empty() && prefixes.empty())
 		throw CLI::ValidationError("nothing to follow: give streams, --prefix or --all");
-	if (open_ended() && after != "now" && after != "0")
+	if (open_ended() && !consumer.empty())
+		throw CLI::ValidationError("--consumer: needs named streams, so it excludes --prefix and --all");
+	if (open_ended() && !after.empty() && after != "now" && after != "0")
 		throw CLI::ValidationError("--after: \"" + after +
 								   "\" is a place in named streams; --prefix and --all start at 0 or now");
 	try {
@@ -69,17 +77,35 @@ Starts Tail::starts() const
 	Starts starts;
 	if (after == "0")
 		starts.others = doorbell::Start::beginning();
-	starts.named = parse_starts(after, streams.size());
+	const std::string first = consumer.empty() ? "now" : "0";
+	starts.named = parse_starts(after.empty() ? first : after, streams.size());
 	for (const doorbell::Start start : starts.named)
 		starts.marks.push_back(start.mark());
 	return starts;
 }
 
+// The same, but where the consumer has committed something it goes on there.
+Starts consumer_starts(const Tail &tail, Committer &committer)
+{
+	Starts starts = tail.starts();
+	for (std::size_t i = 0; i < tail.streams.size(); i++) {
+		if (const std::optional<doorbell::Mark> mark = committer.committed(tail.streams[i])) {
+			starts.named[i] = doorbell::Start::after(*mark);
+			starts.marks[i] = *mark;
+		} else {
+			starts.unsettled.push_back(tail.streams[i]);
+		}
+	}
+	return starts;
+}
+
 class Follower {
 public:
-	Follower(const Tail &tail, const doorbell::ConnectOptions &connect)
-		: starts_(tail.starts()), formatter_(tail.format, tail.streams, starts_.marks, tail.open_ended()),
-		  left_(tail.count), subscriber_(options(connect), handlers())
+	// committer: null without a consumer
+	Follower(const Tail &tail, Starts starts, Committer *committer, const doorbell::ConnectOptions &connect)
+		: committer_(committer), starts_(std::move(starts)),
+		  formatter_(tail.format, tail.streams, starts_.marks, tail.open_ended()), left_(tail.count),
+		  subscriber_(options(connect), handlers())
 	{
 		for (std::size_t i = 0; i < tail.streams.size(); i++)
 			subscriber_.follow(tail.streams[i], starts_.named[i]);
@@ -92,9 +118,26 @@ public:
 
 	void run()
 	{
+		try {
+			follow();
+		} catch (const doorbell::Error &) {
+			output_.flush(); // no line ends in its middle
+			throw;
+		}
+		output_.flush();
+		if (committer_ != nullptr)
+			committer_->finish(output_);
+	}
+
+	const Summary &summary() const { return summary_; }
+
+private:
+	void follow()
+	{
 		while (true) {
 			subscriber_.poll(doorbell::milliseconds(0));
 			output_.advance();
+			commit();
 			if (output_.closed() || left_ == 0 || interrupt().is_pending())
 				break;
 			if (output_.waiting() <= low_output)
@@ -102,12 +145,24 @@ public:
 			watch_.look(subscriber_.state(), subscriber_.last_error());
 			wait_for_more();
 		}
-		output_.flush();
 	}
 
-	const Summary &summary() const { return summary_; }
+	void commit()
+	{
+		if (committer_ == nullptr)
+			return;
+		// Where it starts is committed, too: whoever begins at "now" and gets no event begins there the next time.
+		const auto settled = [this](const std::string &stream) {
+			const std::optional<doorbell::Mark> mark = subscriber_.mark(stream);
+			if (mark)
+				committer_->note(stream, *mark, output_);
+			return mark.has_value();
+		};
+		starts_.unsettled.erase(std::remove_if(starts_.unsettled.begin(), starts_.unsettled.end(), settled),
+								starts_.unsettled.end());
+		committer_->advance(output_);
+	}
 
-private:
 	static doorbell::SubscriberOptions options(const doorbell::ConnectOptions &connect)
 	{
 		doorbell::SubscriberOptions options;
@@ -121,11 +176,17 @@ private:
 		handlers.on_event = [this](const doorbell::Event &event) {
 			formatter_.event(output_.text(), event);
 			summary_.event(event);
+			if (committer_ != nullptr)
+				committer_->note(event.stream, mark_of(event), output_);
 			left_--;
 			pause_if_full();
 		};
 		handlers.on_gap = [this](const doorbell::Gap &gap) { formatter_.gap(output_.text(), gap); };
-		handlers.on_reset = [this](const doorbell::Reset &reset) { formatter_.reset(output_.text(), reset); };
+		handlers.on_reset = [this](const doorbell::Reset &reset) {
+			formatter_.reset(output_.text(), reset);
+			if (committer_ != nullptr)
+				committer_->note(reset.stream, {reset.low_water, 0}, output_, true);
+		};
 		handlers.on_state = [this](doorbell::State state) {
 			if (state == doorbell::State::live)
 				summary_.live();
@@ -144,9 +205,13 @@ private:
 		std::vector<doorbell::Descriptor> descriptors = subscriber_.descriptors();
 		descriptors.push_back(output_.descriptor());
 		descriptors.push_back({interrupt().fd(), POLLIN});
-		wait(descriptors, std::min(subscriber_.deadline(), watch_.deadline()));
+		doorbell::Clock::time_point deadline = std::min(subscriber_.deadline(), watch_.deadline());
+		if (committer_ != nullptr)
+			deadline = std::min(deadline, committer_->deadline(output_));
+		wait(descriptors, deadline);
 	}
 
+	Committer *committer_;
 	Starts starts_;
 	Formatter formatter_;
 	Output output_;
@@ -158,7 +223,11 @@ private:
 
 int Tail::run(const doorbell::ConnectOptions &connect) const
 {
-	Follower follower(*this, connect);
+	std::optional<Committer> committer;
+	if (!consumer.empty())
+		committer.emplace(connect, consumer);
+	Follower follower(*this, committer ? consumer_starts(*this, *committer) : starts(),
+					  committer ? &*committer : nullptr, connect);
 	follower.run();
 	if (summary)
 		std::cerr << follower.summary().text();
@@ -178,8 +247,14 @@ void add_tail(CLI::App &app, Command &command)
 		->allow_extra_args(false);
 	sub->add_flag("--all", tail->all, "all streams, also new ones");
 	sub->add_option("--after", tail->after,
-					"begin behind a seq, behind a cursor (one mark for each stream), at 0 or now (default: now)")
+					"begin behind a seq, behind a cursor (one mark for each stream), at 0 or now (default: now; "
+					"with --consumer, where it has no cursor: 0)")
 		->option_text("N|CURSOR|now");
+	sub->add_option(
+		   "--consumer", tail->consumer,
+		   "go on behind the cursor that is kept in the database under this name, and move it behind what was written")
+		->check([](const std::string &name) { return name.empty() ? "is empty" : ""; })
+		->option_text("NAME");
 	sub->add_option("--count", tail->count, "end after so many events")->check(CLI::PositiveNumber)->option_text("N");
 	sub->add_flag("--summary", tail->summary, "at the end, say how long events took from append to delivery");
 	add_format(*sub, tail->format);

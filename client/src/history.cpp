@@ -50,12 +50,6 @@ Verdict Survey::judge(Mark asked) const
 	return other_event || lost ? Verdict::reset : Verdict::same;
 }
 
-bool is_lasting(std::string_view sqlstate)
-{
-	const std::string_view kind = sqlstate.substr(0, 2);
-	return kind == "42" || kind == "3F" || kind == "0A" || kind == "22";
-}
-
 int next_limit(int limit, int events, std::size_t bytes, const SubscriberOptions &options)
 {
 	const std::size_t grown = std::min(static_cast<std::size_t>(options.batch), static_cast<std::size_t>(limit) * 2);

@@ -46,9 +46,6 @@ struct Survey {
 	bool standby;
 };
 
-// Refusals that waiting does not cure: no such function or schema, no privilege, not supported, a bad argument.
-bool is_lasting(std::string_view sqlstate);
-
 // The limit of the next read: grows towards `batch`, but not beyond batch_bytes of payloads of the present size.
 int next_limit(int limit, int events, std::size_t bytes, const SubscriberOptions &options);
 

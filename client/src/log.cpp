@@ -150,6 +150,47 @@ std::vector<StreamInfo> Log::streams(std::string_view prefix)
 	return streams;
 }
 
+// Consumer, stream, seq, check: the arguments of commit_cursor and move_cursor.
+static Params cursor_params(std::string_view consumer, std::string_view stream, Mark mark)
+{
+	const std::string text = format_mark(mark);
+	std::optional<std::string_view> check;
+	if (mark.check != 0)
+		check = std::string_view(text).substr(text.find('-') + 1);
+	return Params().text(consumer).text(stream).int8(mark.seq).text_or_null(address_of(check));
+}
+
+void Log::commit_cursor(std::string_view consumer, std::string_view stream, Mark mark)
+{
+	impl_->ask("SELECT doorbell.commit_cursor($1, $2, $3, $4)", cursor_params(consumer, stream, mark));
+}
+
+void Log::move_cursor(std::string_view consumer, std::string_view stream, Mark mark)
+{
+	impl_->ask("SELECT doorbell.move_cursor($1, $2, $3, $4)", cursor_params(consumer, stream, mark));
+}
+
+std::optional<Mark> Log::cursor(std::string_view consumer, std::string_view stream)
+{
+	const Result result = impl_->ask("SELECT doorbell.mark($1, $2)", Params().text(consumer).text(stream));
+	if (result.is_null(0, 0))
+		return std::nullopt;
+	return parse_mark(result.text(0, 0));
+}
+
+void Log::commit_cursor(std::string_view consumer, std::string_view cursor)
+{
+	impl_->ask("SELECT doorbell.commit_cursor($1, $2)", Params().text(consumer).text(cursor));
+}
+
+std::optional<std::string> Log::cursor(std::string_view consumer)
+{
+	const Result result = impl_->ask("SELECT doorbell.cursor($1)", Params().text(consumer));
+	if (result.is_null(0, 0))
+		return std::nullopt;
+	return std::string(result.text(0, 0));
+}
+
 ServerStatus Log::status()
 {
 	// The settings are those of the extension's library, which a session loads with the first function it calls. Names

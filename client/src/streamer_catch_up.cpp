@@ -52,7 +52,7 @@ void Streamer::Impl::catch_up_failed(const Error &error)
 	reader_.close();
 	request_ = {};
 	retry_at_ = detail::deadline_after(backoff_.next());
-	if (detail::is_lasting(error.sqlstate()))
+	if (error.is_lasting())
 		throw error;
 }
 

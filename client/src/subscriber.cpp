@@ -117,7 +117,7 @@ void Subscriber::Impl::reader_failed(const Error &error)
 	sweep_ = {};
 	sweep_at_ = Clock::time_point::min();
 	verified_ = false;
-	if (detail::is_lasting(error.sqlstate())) {
+	if (error.is_lasting()) {
 		report_state();
 		throw error;
 	}

@@ -31,6 +31,7 @@ struct LogTest : LiveTest {
 		} catch (const Error &error) {
 			EXPECT_EQ(error.sqlstate(), sqlstate) << error.what();
 			EXPECT_EQ(error.is_conflict(), sqlstate == "DB001");
+			EXPECT_EQ(error.is_overtaken(), sqlstate == "DB003");
 			return error.what();
 		}
 		ADD_FAILURE() << "accepted";
@@ -233,6 +234,28 @@ TEST_F(LogTest, L8_status_tells_what_the_server_is)
 	sql("DROP EXTENSION pg_doorbell");
 	Log without(connect(database.dsn("log")));
 	EXPECT_EQ(without.status().extension_version, "");
+}
+
+TEST_F(LogTest, a_consumer_goes_on_behind_its_cursor_which_never_goes_back_by_itself)
+{
+	log.append("s", "t", "{}");
+	log.append("s", "t", "{}");
+	EXPECT_FALSE(log.cursor("c", "s").has_value());
+	log.commit_cursor("c", "s", {});
+	EXPECT_EQ(log.cursor("c", "s"), doorbell::Mark());
+	const std::vector<Event> events = log.replay("s");
+	ASSERT_EQ(events.size(), 2u);
+	log.commit_cursor("c", "s", mark_of(events[1]));
+	EXPECT_EQ(log.cursor("c", "s"), mark_of(events[1])) << "the mark comes back with its check";
+	EXPECT_FALSE(log.cursor("c", "other").has_value());
+	EXPECT_FALSE(log.cursor("c").has_value()) << "there is no cursor over all streams";
+
+	const std::string message = refusal("DB003", [&] { log.commit_cursor("c", "s", mark_of(events[0])); });
+	EXPECT_TRUE(names(message, "\"c\"") && names(message, "seq 2") && names(message, "seq 1")) << message;
+	EXPECT_EQ(log.cursor("c", "s"), mark_of(events[1]));
+	log.move_cursor("c", "s", mark_of(events[0]));
+	EXPECT_EQ(log.cursor("c", "s"), mark_of(events[0]));
+	refusal("22023", [&] { log.commit_cursor("", "s", {}); });
 }
 
 } // namespace

@@ -15,7 +15,8 @@
 
 namespace doorbell {
 
-inline constexpr std::string_view sqlstate_conflict = "DB001"; // expected_seq was not the stream's last seq
+inline constexpr std::string_view sqlstate_conflict = "DB001";	// expected_seq was not the stream's last seq
+inline constexpr std::string_view sqlstate_overtaken = "DB003"; // the consumer's cursor is further on
 
 class DOORBELL_API Error : public std::runtime_error {
 public:
@@ -28,6 +29,14 @@ public:
 
 	std::string_view sqlstate() const noexcept { return sqlstate_; }
 	bool is_conflict() const noexcept { return sqlstate() == sqlstate_conflict; }
+	bool is_overtaken() const noexcept { return sqlstate() == sqlstate_overtaken; }
+
+	// Whether the server refused what will be no better later: a missing privilege or object, a bad argument.
+	bool is_lasting() const noexcept
+	{
+		const std::string_view kind = sqlstate().substr(0, 2);
+		return kind == "42" || kind == "3F" || kind == "0A" || kind == "22";
+	}
 
 private:
 	char sqlstate_[6] = {}; // an array, so that copying the exception cannot throw

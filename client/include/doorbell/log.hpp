@@ -7,10 +7,11 @@
 // 4. May point at a read replica for reading.
 //
 // Threading: one owner (see connect.hpp). Errors: Error with the server's SQLSTATE (22023 and 22004: bad argument,
-// DB001: conflict, 22P02: not JSON, 42501: not allowed), without one when the connection failed.
+// DB001: conflict, DB003: overtaken, 22P02: not JSON, 42501: not allowed), without one when the connection failed.
 #pragma once
 
 #include <doorbell/connect.hpp>
+#include <doorbell/cursor.hpp>
 #include <doorbell/event.hpp>
 #include <doorbell/export.hpp>
 
@@ -77,6 +78,16 @@ public:
 	std::int64_t high_water(std::string_view stream); // 0 when unknown
 	std::int64_t low_water(std::string_view stream);  // 0 when unknown
 	std::vector<StreamInfo> streams(std::string_view prefix = {});
+
+	// Consumers: cursors kept in the database under a name. Commit what is done; start again behind cursor(). A seq
+	// before the committed one is DB003 (Error::is_overtaken): another process commits under this name. To commit in
+	// the transaction that stores your work, call doorbell.commit_cursor in SQL there. move_cursor also goes back.
+	void commit_cursor(std::string_view consumer, std::string_view stream, Mark mark);
+	void move_cursor(std::string_view consumer, std::string_view stream, Mark mark);
+	std::optional<Mark> cursor(std::string_view consumer, std::string_view stream); // empty: none is committed
+	// The same for a cursor over all streams.
+	void commit_cursor(std::string_view consumer, std::string_view cursor);
+	std::optional<std::string> cursor(std::string_view consumer);
 
 	ServerStatus status();
 
