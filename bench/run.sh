@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares pg_doorbell with its alternatives on a private server with durable commits, and prints one table.
 #
-# BENCH_SUITES="append replay"    some of: append clients listeners batch replay latency (these), or sse
+# BENCH_SUITES="append replay"    some of: append clients listeners batch replay latency (these), or retention, sse
 # BENCH_SECONDS=2    length of one measurement
 # BENCH_ROUNDS=5     measurements of each; their order rotates, and ratios are taken within a round
 # FLUSH_MS=0         makes each flush of the WAL take that much longer, see slow_flush.cpp
