@@ -17,9 +17,10 @@ static bool includes(const Seen &larger, const Seen &smaller)
 	for (int i = 0; i < larger.excluded_count; i++)
 		if (smaller.has_transaction(larger.excluded[i]))
 			return false;
+	const bool is_later = larger.xmax > smaller.xmax || larger.excluded_count < smaller.excluded_count;
 	for (int i = 0; i < larger.mark_count; i++) {
 		const Mark *before = mark_of(smaller, view_of(larger.marks[i].stream));
-		if (before == nullptr ? smaller.xmax == larger.xmax : before->seq > larger.marks[i].seq)
+		if (before == nullptr ? !is_later : before->seq > larger.marks[i].seq)
 			return false;
 	}
 	return true;

@@ -2,8 +2,9 @@
 //
 //  1. A Seen includes another one if nothing that the other one has is left out: by its xmax, by an excluded
 //  transaction, by
-//     a mark. A mark where the smaller one has none leaves out what came after that one was taken; of the same xmax, it
-//     leaves out something that the other one has.
+//     a mark. A mark where the smaller one has none leaves out what became visible since that one was taken: then xmax
+//     has risen, or a transaction that was excluded has ended. If neither is so, it is the other way round: the mark
+//     was there first, and the smaller one has what it leaves out.
 //  2. A cursor without `before` has all of `seen`, so it precedes what includes that. One within a window precedes the
 //  later
 //     places in that window, its end, and everything that includes all of it.
