@@ -29,6 +29,11 @@ const char *const read_sql =
 	" LEFT JOIN LATERAL (SELECT r.type, r.appended_at FROM doorbell.replay(g.stream, greatest(g.mark - 1, 0), 1) AS r"
 	"  WHERE r.seq = g.mark) AS e ON true";
 
+const char *const read_all_sql =
+	"SELECT stream, seq, type, payload, appended_at, cursor FROM doorbell.replay_all($1, $2, $3)";
+
+const char *const high_water_all_sql = "SELECT doorbell.high_water_all()";
+
 Survey::Survey(const Result &result, int row)
 	: stream(result.text(row, 0)), given(result.int8(row, 1)), mark(result.int8(row, 2)),
 	  low_water(result.int8(row, 3)),

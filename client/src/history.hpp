@@ -3,10 +3,13 @@
 // 1. discover ($1 prefix): stream, low water, high water of each stream.
 // 2. survey ($1 streams, $2 seqs; -1: now): a Survey row for each, all of one snapshot. It fetches no payload.
 // 3. read ($1 streams, $2 marks, $3 limit): events behind the marks, shared fairly, in the columns of doorbell.entry;
-// and a
-//    row for each stream whose sixth column, its mark, is not null: low water in the second one, and type and time
-//    of the event at the mark in theirs. All of one snapshot, so events of another history are not taken for what
-//    follows.
+// and
+//    a row for each stream whose sixth column, its mark, is not null: low water in the second one, and type and time of
+//    the event at the mark in theirs. All of one snapshot, so events of another history are not taken for what follows.
+// 4. read_all ($1 cursor, null for the beginning; $2 limit; $3 prefix): what follows the cursor, in the columns of
+//    doorbell.entry, and the cursor behind each row. A row that is_gap has no type, and in seq the stream's low water.
+//    It fails with DB002 when the cursor is of another history.
+// 5. high_water_all: the cursor behind all that there is now.
 #pragma once
 
 #include <doorbell/cursor.hpp>
@@ -23,6 +26,8 @@ namespace doorbell::detail {
 extern const char *const discover_sql;
 extern const char *const survey_sql;
 extern const char *const read_sql;
+extern const char *const read_all_sql;
+extern const char *const high_water_all_sql;
 
 inline constexpr int first_limit = 100; // of a read, until the size of payloads is known
 
@@ -45,6 +50,11 @@ struct Survey {
 	bool has_more;		 // events behind the mark
 	bool standby;
 };
+
+inline bool is_gap(const Result &result, int row) // of read_all
+{
+	return result.is_null(row, 2);
+}
 
 // The limit of the next read: grows towards `batch`, but not beyond batch_bytes of payloads of the present size.
 int next_limit(int limit, int events, std::size_t bytes, const SubscriberOptions &options);

@@ -15,8 +15,9 @@
 
 namespace doorbell {
 
-inline constexpr std::string_view sqlstate_conflict = "DB001";	// expected_seq was not the stream's last seq
-inline constexpr std::string_view sqlstate_overtaken = "DB003"; // the consumer's cursor is further on
+inline constexpr std::string_view sqlstate_conflict = "DB001";		// expected_seq was not the stream's last seq
+inline constexpr std::string_view sqlstate_other_history = "DB002"; // a cursor of all streams, from another history
+inline constexpr std::string_view sqlstate_overtaken = "DB003";		// the consumer's cursor is further on
 
 class DOORBELL_API Error : public std::runtime_error {
 public:
@@ -29,6 +30,7 @@ public:
 
 	std::string_view sqlstate() const noexcept { return sqlstate_; }
 	bool is_conflict() const noexcept { return sqlstate() == sqlstate_conflict; }
+	bool is_other_history() const noexcept { return sqlstate() == sqlstate_other_history; }
 	bool is_overtaken() const noexcept { return sqlstate() == sqlstate_overtaken; }
 
 	// Whether the server refused what will be no better later: a missing privilege or object, a bad argument.

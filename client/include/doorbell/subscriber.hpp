@@ -33,6 +33,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace doorbell {
@@ -65,16 +66,37 @@ private:
 	Mark mark_;
 };
 
+// Where a subscription by prefix begins. A cursor is what doorbell.replay_all gives with each event; it goes on with
+// the prefix that it was given for.
+class AllStart {
+public:
+	static AllStart now() { return AllStart(Start::Kind::now, {}); }
+	static AllStart beginning() { return AllStart(Start::Kind::beginning, {}); }
+	static AllStart after(std::string cursor) { return AllStart(Start::Kind::after, std::move(cursor)); }
+
+	Start::Kind kind() const noexcept { return kind_; }
+	const std::string &cursor() const noexcept { return cursor_; } // empty unless `after`
+
+private:
+	AllStart(Start::Kind kind, std::string cursor) : kind_(kind), cursor_(std::move(cursor)) {}
+	Start::Kind kind_;
+	std::string cursor_;
+};
+
 struct Gap { // events in (asked, low_water] were trimmed away before they could be delivered
 	std::string stream;
-	std::int64_t asked = 0;
+	std::int64_t asked = 0; // -1, from a subscription by prefix: some seq below low_water
 	std::int64_t low_water = 0;
 };
 
-struct Reset { // `asked` is not of this history; everything behind low_water follows
-	std::string stream;
+// What was asked is not of this history. A stream followed by name: everything behind low_water follows. A subscription
+// by prefix: all that there is follows, from the beginning.
+struct Reset {
+	std::string stream; // empty: of a subscription by prefix
 	Mark asked;
 	std::int64_t low_water = 0;
+	std::string prefix; // of a subscription by prefix, as is its cursor
+	std::string cursor;
 };
 
 struct Handlers {
