@@ -32,6 +32,12 @@ const char *const read_sql =
 const char *const read_all_sql =
 	"SELECT stream, seq, type, payload, appended_at, cursor FROM doorbell.replay_all($1, $2, $3)";
 
+const char *const read_groups_sql =
+	"SELECT r.stream, r.seq, r.type, r.payload, r.appended_at, r.cursor, g.n"
+	" FROM ROWS FROM (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::text[])) WITH ORDINALITY"
+	"  AS g(cursor, prefix, n)"
+	" CROSS JOIN LATERAL doorbell.replay_all(NULLIF(g.cursor, ''), $3, g.prefix) AS r";
+
 const char *const high_water_all_sql = "SELECT doorbell.high_water_all()";
 
 Survey::Survey(const Result &result, int row)

@@ -9,7 +9,9 @@
 // 4. read_all ($1 cursor, null for the beginning; $2 limit; $3 prefix): what follows the cursor, in the columns of
 //    doorbell.entry, and the cursor behind each row. A row that is_gap has no type, and in seq the stream's low water.
 //    It fails with DB002 when the cursor is of another history.
-// 5. high_water_all: the cursor behind all that there is now.
+// 5. read_groups ($1 cursors, "" for the beginning; $2 prefixes, one for each; $3 limit for each): the same for many
+//    readers in one snapshot; the last column says for which of them, from 1 on.
+// 6. high_water_all: the cursor behind all that there is now.
 #pragma once
 
 #include <doorbell/cursor.hpp>
@@ -27,6 +29,7 @@ extern const char *const discover_sql;
 extern const char *const survey_sql;
 extern const char *const read_sql;
 extern const char *const read_all_sql;
+extern const char *const read_groups_sql;
 extern const char *const high_water_all_sql;
 
 inline constexpr int first_limit = 100; // of a read, until the size of payloads is known

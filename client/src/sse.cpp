@@ -95,6 +95,20 @@ void append_reset(std::string &out, std::string_view stream, std::int64_t asked,
 	append_control(out, "reset", seqs_as_json(stream, asked, low_water));
 }
 
+void append_gap(std::string &out, std::string_view stream, std::int64_t low_water)
+{
+	std::string json = "{\"stream\":";
+	append_json_string(json, stream);
+	append_control(out, "gap", json + ",\"low_water\":" + std::to_string(low_water) + '}');
+}
+
+void append_reset(std::string &out, std::string_view asked_cursor)
+{
+	std::string json = "{\"asked\":";
+	append_json_string(json, asked_cursor);
+	append_control(out, "reset", json + '}');
+}
+
 void append_shutdown(std::string &out)
 {
 	append_control(out, "shutdown", "{}");

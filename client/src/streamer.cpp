@@ -19,7 +19,7 @@ namespace doorbell {
 Streamer::Impl::Impl(StreamerOptions options)
 	: options_(std::move(options)), epoll_(::epoll_create1(EPOLL_CLOEXEC)), reader_(options_.subscriber.connect),
 	  backoff_(options_.subscriber.retry.first, options_.subscriber.retry.limit),
-	  limit_(std::min(detail::first_limit, options_.subscriber.batch))
+	  limit_(std::min(detail::first_limit, options_.subscriber.batch)), group_limit_(limit_)
 {
 	if (epoll_ < 0)
 		throw Error("could not make an epoll descriptor: " + std::generic_category().message(errno));
@@ -46,11 +46,12 @@ void Streamer::Impl::add(int fd, SseRequest request)
 	}
 	for (const std::string &prefix : request.prefixes)
 		detail::check_prefix(prefix);
-	if (!request.starts.empty() && request.starts.size() != request.streams.size())
-		throw Error("an SSE request for " + std::to_string(request.streams.size()) + " streams has " +
-					std::to_string(request.starts.size()) + " starts");
-	if (request.prefix_start.kind() == Start::Kind::after)
-		throw Error("many streams cannot begin after one mark");
+	const std::size_t starts = request.prefixes.empty() ? request.streams.size() : 0;
+	if (!request.starts.empty() && request.starts.size() != starts)
+		throw Error("an SSE request that needs " + std::to_string(starts) + " starts has " +
+					std::to_string(request.starts.size()));
+	if (request.all_start.kind() == Start::Kind::after && !is_all_cursor(request.all_start.cursor()))
+		throw Error("invalid cursor of all streams " + detail::quoted(request.all_start.cursor()));
 	{
 		const std::lock_guard<std::mutex> lock(inbox_mutex_);
 		if (!inbox_closed_) {
@@ -93,8 +94,10 @@ void Streamer::Impl::step()
 	flush_dirty();
 	run_timers();
 	remove_gone();
-	if (!draining_)
-		ask_catch_up();
+	if (draining_)
+		return;
+	give_rested();
+	ask_catch_up();
 }
 
 void Streamer::Impl::begin_drain()
@@ -118,18 +121,7 @@ Handlers Streamer::Impl::handlers()
 {
 	Handlers handlers;
 	handlers.on_event = [this](const Event &event) {
-		if (options_.on_event)
-			options_.on_event(event);
-		for (const auto &[prefix, clients] : prefixes_) {
-			if (event.stream.compare(0, prefix.size(), prefix) != 0)
-				continue;
-			for (Client *client : clients)
-				follow_found(*client, event.stream,
-							 client->request.prefix_start.kind() == Start::Kind::beginning
-								 ? Start::beginning()
-								 : Start::after({event.seq - 1, 0}),
-							 Mark{event.seq - 1, 0});
-		}
+		arrived(event);
 		const auto hub = hubs_.find(event.stream);
 		if (hub == hubs_.end())
 			return;
@@ -146,6 +138,7 @@ Handlers Streamer::Impl::handlers()
 				tell_gap(*subscription, gap.low_water);
 	};
 	handlers.on_reset = [this](const Reset &reset) {
+		reported_.forget(reset.stream);
 		const auto hub = hubs_.find(reset.stream);
 		if (hub == hubs_.end() || !hub->second.mark)
 			return;
@@ -156,6 +149,7 @@ Handlers Streamer::Impl::handlers()
 			if (subscription->state != Subscription::State::starting)
 				tell_reset(*subscription, reset.low_water);
 	};
+	handlers.on_ring = [this](const Pointer &pointer) { on_ring(pointer); };
 	return handlers;
 }
 
@@ -196,19 +190,12 @@ void Streamer::Impl::admit(int fd, SseRequest request)
 	sse::append_comment(greeting, "pg_doorbell");
 	push(client, std::move(greeting));
 
-	for (std::size_t i = 0; i < client.request.streams.size(); i++)
-		follow_named(client, client.request.streams[i],
-					 client.request.starts.empty() ? Start::now() : client.request.starts[i]);
-	for (const std::string &prefix : client.request.prefixes) {
-		const bool is_new = prefixes_.find(prefix) == prefixes_.end();
-		prefixes_[prefix].insert(&client);
-		if (is_new)
-			subscriber_->follow_prefix(prefix, Start::now());
-	}
-	if (!client.request.prefixes.empty() && client.request.prefix_start.kind() == Start::Kind::beginning) {
-		client.undiscovered = client.request.prefixes;
-		undiscovered_.insert(&client);
-	}
+	if (!client.request.prefixes.empty())
+		follow_all(client);
+	else
+		for (std::size_t i = 0; i < client.request.streams.size(); i++)
+			follow(client, client.request.streams[i],
+				   client.request.starts.empty() ? Start::now() : client.request.starts[i]);
 	set_timer(client, due(client));
 }
 
@@ -251,11 +238,12 @@ Clock::time_point Streamer::Impl::deadline() const
 	if (draining_)
 		return earliest;
 	earliest = std::min({earliest, subscriber_->deadline(), reader_.deadline()});
-	const bool wants_to_ask = !starting_.empty() || !undiscovered_.empty();
-	if (reader_.status() == detail::Connection::Status::closed && (wants_to_ask || !behind_.empty()))
+	if (!dirty_.empty())
+		return Clock::time_point::min();
+	if (reader_.status() == detail::Connection::Status::closed && wants_reader())
 		earliest = std::min(earliest, retry_at_);
-	else if (reader_.status() == detail::Connection::Status::idle && !behind_.empty())
-		earliest = std::min(earliest, read_at_);
+	else if (reader_.status() == detail::Connection::Status::idle)
+		earliest = std::min({earliest, behind_.empty() ? Clock::time_point::max() : read_at_, wakes_at()});
 	return earliest;
 }
 

@@ -4,6 +4,7 @@
 #include "wait.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace doorbell {
 
@@ -13,8 +14,6 @@ using Status = detail::Connection::Status;
 namespace {
 
 constexpr std::size_t most_positions = 1'000;
-constexpr std::size_t most_kept_bytes = 8 * 1024 * 1024; // of all hubs
-constexpr std::size_t most_pages = 32;					 // of one
 constexpr milliseconds pause_before_page{1};			 // that is kept
 constexpr milliseconds pause_after_nothing{10};			 // when a read did not bring a hub's followers nearer
 
@@ -22,10 +21,9 @@ constexpr milliseconds pause_after_nothing{10};			 // when a read did not bring 
 
 void Streamer::Impl::advance_catch_up()
 {
-	const bool wanted = !starting_.empty() || !undiscovered_.empty() || !behind_.empty();
 	try {
 		if (reader_.status() == Status::closed) {
-			if (!wanted || Clock::now() < retry_at_)
+			if (!wants_reader() || Clock::now() < retry_at_)
 				return;
 			reader_.connect();
 		}
@@ -34,16 +32,28 @@ void Streamer::Impl::advance_catch_up()
 		if (!result)
 			return;
 		backoff_.reset();
-		const CatchUp::Kind kind = request_.kind;
-		if (kind == CatchUp::Kind::survey)
+		const CatchUp request = std::exchange(request_, {});
+		switch (request.kind) {
+		case CatchUp::Kind::none:
+			break;
+		case CatchUp::Kind::survey:
 			surveyed(*result);
-		else if (kind == CatchUp::Kind::discover)
-			discovered(*result);
-		else if (kind == CatchUp::Kind::read)
-			read(*result);
-		request_ = {};
+			break;
+		case CatchUp::Kind::read:
+			read(request, *result);
+			break;
+		case CatchUp::Kind::high_water:
+			high_water_found(*result);
+			break;
+		case CatchUp::Kind::read_groups:
+			groups_read(request, *result);
+			break;
+		}
 	} catch (const Error &error) {
-		catch_up_failed(error);
+		if (request_.kind == CatchUp::Kind::read_groups && reader_.status() == Status::idle)
+			refused(std::exchange(request_, {}), error);
+		else
+			catch_up_failed(error);
 	}
 }
 
@@ -51,6 +61,7 @@ void Streamer::Impl::catch_up_failed(const Error &error)
 {
 	reader_.close();
 	request_ = {};
+	distrust_cursors();
 	retry_at_ = detail::deadline_after(backoff_.next());
 	if (error.is_lasting())
 		throw error;
@@ -61,8 +72,13 @@ void Streamer::Impl::ask_catch_up()
 	if (reader_.status() != Status::idle || request_.kind != CatchUp::Kind::none)
 		return;
 	try {
-		if (!ask_survey() && !ask_discover())
-			ask_read();
+		wake_hubs();
+		if (ask_survey() || ask_high_water())
+			return;
+		if (std::exchange(groups_were_read_, !groups_were_read_))
+			(void) (ask_read() || ask_groups());
+		else
+			(void) (ask_groups() || ask_read());
 	} catch (const Error &error) { // from sending: the connection broke
 		catch_up_failed(error);
 	}
@@ -135,37 +151,6 @@ void Streamer::Impl::surveyed(const detail::Result &result)
 	}
 }
 
-bool Streamer::Impl::ask_discover()
-{
-	if (undiscovered_.empty())
-		return false;
-	CatchUp request;
-	request.kind = CatchUp::Kind::discover;
-	request.prefix = (*undiscovered_.begin())->undiscovered.front();
-	const Params params = Params().text(request.prefix);
-	send(std::move(request), detail::discover_sql, params);
-	return true;
-}
-
-// The streams of one prefix: who wants them from the beginning follows them all.
-void Streamer::Impl::discovered(const detail::Result &result)
-{
-	const std::set<Client *> waiting = undiscovered_;
-	for (Client *client : waiting) {
-		std::vector<std::string> &left = client->undiscovered;
-		const auto found = std::find(left.begin(), left.end(), request_.prefix);
-		if (found == left.end())
-			continue;
-		for (int i = 0; i < result.rows(); i++) {
-			const std::string_view stream = result.text(i, 0);
-			follow_found(*client, stream, Start::beginning(), subscriber_->mark(stream));
-		}
-		left.erase(found);
-		if (left.empty())
-			undiscovered_.erase(client);
-	}
-}
-
 bool Streamer::Impl::ask_read()
 {
 	const Clock::time_point now = Clock::now();
@@ -208,7 +193,7 @@ bool Streamer::Impl::ask_read()
 	return true;
 }
 
-void Streamer::Impl::read(const detail::Result &result)
+void Streamer::Impl::read(const CatchUp &request, const detail::Result &result)
 {
 	struct Answer {
 		detail::SseBatch batch;
@@ -234,7 +219,7 @@ void Streamer::Impl::read(const detail::Result &result)
 	}
 	limit_ = detail::next_limit(limit_, events, bytes, options_.subscriber);
 
-	for (const auto &[stream, mark] : request_.positions) {
+	for (const auto &[stream, mark] : request.positions) {
 		const auto found = hubs_.find(stream);
 		if (found == hubs_.end())
 			continue;
@@ -250,8 +235,10 @@ void Streamer::Impl::read(const detail::Result &result)
 					tell_reset(*subscription, page.low_water);
 		} else {
 			moved = give_page(hub, mark, page.batch, page.low_water);
-			if (mark.seq >= page.low_water)
-				keep_page(hub, {mark.seq, page.check != 0 ? page.check : mark.check}, std::move(page.batch));
+			const std::size_t size = page.batch.bytes();
+			const Mark asked{mark.seq, page.check != 0 ? page.check : mark.check};
+			if (mark.seq >= page.low_water && !page.batch.empty())
+				keep(hub.pages, std::make_shared<Page>(Page{asked, std::move(page.batch)}), size);
 		}
 		hub.read_at = moved ? Clock::time_point::min() : detail::deadline_after(pause_after_nothing);
 	}
@@ -290,17 +277,10 @@ void Streamer::Impl::give(Subscription &subscription, detail::SseBatch &batch)
 	}
 }
 
-void Streamer::Impl::keep_page(Hub &hub, Mark asked, detail::SseBatch batch)
+void Streamer::Impl::keep(std::shared_ptr<void> page, std::size_t bytes)
 {
-	if (batch.empty() || batch.bytes() > most_kept_bytes)
-		return;
-	kept_.push_back(
-		{next_page_, hub.stream, batch.bytes(), detail::deadline_after(options_.subscriber.sweep_interval)});
-	kept_bytes_ += batch.bytes();
-	if (hub.pages.size() >= most_pages)
-		hub.pages.erase(hub.pages.begin());
-	hub.pages.push_back({next_page_, asked, std::move(batch)});
-	next_page_++;
+	kept_.push_back({std::move(page), bytes, detail::deadline_after(options_.subscriber.sweep_interval)});
+	kept_bytes_ += bytes;
 	drop_old_pages();
 }
 
@@ -308,15 +288,7 @@ void Streamer::Impl::drop_old_pages()
 {
 	const Clock::time_point now = Clock::now();
 	while (!kept_.empty() && (kept_bytes_ > most_kept_bytes || kept_.front().until <= now)) {
-		const KeptPage &oldest = kept_.front();
-		const auto hub = hubs_.find(oldest.stream);
-		if (hub != hubs_.end()) {
-			std::vector<Page> &pages = hub->second.pages;
-			pages.erase(std::remove_if(pages.begin(), pages.end(),
-									   [&](const Page &page) { return page.number == oldest.number; }),
-						pages.end());
-		}
-		kept_bytes_ -= oldest.bytes;
+		kept_bytes_ -= kept_.front().bytes;
 		kept_.pop_front();
 	}
 }
@@ -330,7 +302,7 @@ void Streamer::Impl::give_kept()
 	const std::vector<Subscription *> all(behind_.begin(), behind_.end());
 	for (Subscription *subscription : all)
 		while (can_take_page(*subscription)) {
-			Page *const page = kept_page(*subscription);
+			const std::shared_ptr<Page> page = kept_page(*subscription);
 			if (page == nullptr)
 				break;
 			const std::int64_t before = subscription->mark.seq;
@@ -344,21 +316,24 @@ bool Streamer::Impl::can_take_page(const Subscription &subscription) const
 {
 	const Client &client = *subscription.client;
 	return subscription.state == Subscription::State::behind && client.is_ready() && subscription.hub->mark &&
-		   client.socket.waiting() <= options_.buffer_bytes / 2;
+		   has_drained(client);
 }
 
 // The page that leads on from where the subscription is; null: none does.
-Streamer::Impl::Page *Streamer::Impl::kept_page(const Subscription &subscription)
+std::shared_ptr<Streamer::Impl::Page> Streamer::Impl::kept_page(const Subscription &subscription)
 {
 	const Mark mark = subscription.mark;
-	for (Page &page : subscription.hub->pages) {
-		const std::size_t first = page.events.first_after(mark.seq);
-		if (mark.seq < page.asked.seq || first == page.events.size())
+	for (const std::weak_ptr<Page> &kept : subscription.hub->pages) {
+		const std::shared_ptr<Page> page = kept.lock();
+		if (page == nullptr || mark.seq < page->asked.seq)
+			continue;
+		const std::size_t first = page->events.first_after(mark.seq);
+		if (first == page->events.size())
 			continue;
 		// A mark of another history is for a read to find out.
-		const Mark before = first > 0 ? page.events.mark(first - 1) : page.asked;
+		const Mark before = first > 0 ? page->events.mark(first - 1) : page->asked;
 		if (mark.check == 0 || (before.seq == mark.seq && (before.check == 0 || before.check == mark.check)))
-			return &page;
+			return page;
 	}
 	return nullptr;
 }

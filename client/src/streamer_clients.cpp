@@ -5,13 +5,26 @@
 
 #include <algorithm>
 #include <sys/epoll.h>
+#include <utility>
 
 namespace doorbell {
 
-detail::Form Streamer::Impl::form_of(const Client &client) const
+detail::Form Streamer::Impl::form_of(const Client &client)
 {
-	const bool one = client.has_cursor() && client.named() == 1;
-	return {one, !one || client.request.envelope, client.request.named, client.request.raw};
+	const bool one_stream = client.subscriptions.size() == 1;
+	const bool shared_ids = client.all != nullptr || one_stream;
+	return {shared_ids, !one_stream || client.request.envelope, client.request.named, client.request.raw};
+}
+
+std::size_t Streamer::Impl::room(const Client &client) const
+{
+	const std::size_t waiting = client.socket.waiting();
+	return options_.buffer_bytes > waiting ? options_.buffer_bytes - waiting : 0;
+}
+
+bool Streamer::Impl::has_drained(const Client &client) const
+{
+	return client.socket.waiting() <= options_.buffer_bytes / 2;
 }
 
 // Gives a subscription what it does not have of a batch, as far as there is room; false if something is left.
@@ -23,53 +36,73 @@ bool Streamer::Impl::deliver(Subscription &subscription, detail::SseBatch &batch
 	Client &client = *subscription.client;
 	if (!client.is_ready())
 		return false;
-	const detail::Form form = form_of(client);
-	const detail::Frames &frames = batch.frames(form);
-	const auto begin_of = [&frames](std::size_t i) { return i == 0 ? 0 : frames.ends[i - 1]; };
-	const std::size_t waiting = client.socket.waiting();
-	const std::size_t room = options_.buffer_bytes > waiting ? options_.buffer_bytes - waiting : 0;
-
-	std::size_t end = first; // of what fits; one event fits whenever nothing waits
-	if (form.with_id || !client.has_cursor()) {
-		const std::size_t begin = begin_of(first);
-		while (end < batch.size() && (frames.ends[end] - begin <= room || (waiting == 0 && end == first)))
-			end++;
-		if (end > first) {
-			subscription.mark = batch.mark(end - 1);
-			client.socket.push(frames.text, begin, frames.ends[end - 1]);
-		}
-	} else { // its own cursor before each frame
-		std::string text;
-		std::vector<Mark> marks;
-		for (std::size_t i = 0; i < client.named(); i++)
-			marks.push_back(client.subscriptions[i]->mark);
-		const auto self = std::find_if(client.subscriptions.begin(), client.subscriptions.end(),
-									   [&](const auto &own) { return own.get() == &subscription; });
-		Mark &own = marks[static_cast<std::size_t>(self - client.subscriptions.begin())];
-		for (; end < batch.size(); end++) {
-			own = batch.mark(end);
-			const std::string id = "id: " + format_cursor(marks) + '\n';
-			const std::size_t size = frames.ends[end] - begin_of(end);
-			if (text.size() + id.size() + size > room && (waiting > 0 || end > first))
-				break;
-			text += id;
-			text.append(*frames.text, begin_of(end), size);
-			subscription.mark = own;
-		}
-		client.socket.push(std::move(text));
-	}
-	if (end > first) {
-		delivered_ += end - first;
-		stats_.frames += end - first;
-		client.last_event = Clock::now();
-		mark_dirty(client);
-	}
+	const bool shared = form_of(client).with_id;
+	const std::size_t end =
+		shared ? give_shared(client, batch, first) : give_with_own_ids(subscription, batch, first);
+	if (end > first)
+		subscription.mark = batch.mark(end - 1);
 	return end == batch.size();
+}
+
+// Both give a client what fits of a batch from `first` on, one frame at least when nothing waits, and return where that
+// ends.
+std::size_t Streamer::Impl::give_shared(Client &client, detail::SseBatch &batch, std::size_t first)
+{
+	const detail::Frames &frames = batch.frames(form_of(client));
+	const std::size_t begin = frames.begin(first);
+	const std::size_t most = room(client);
+	std::size_t end = first;
+	while (end < batch.size() &&
+		   (frames.ends[end] - begin <= most || (client.socket.waiting() == 0 && end == first)))
+		end++;
+	client.socket.push(frames.text, begin, frames.begin(end));
+	count_given(client, batch, first, end);
+	return end;
+}
+
+std::size_t Streamer::Impl::give_with_own_ids(Subscription &subscription, detail::SseBatch &batch, std::size_t first)
+{
+	Client &client = *subscription.client;
+	const detail::Frames &frames = batch.frames(form_of(client));
+	std::vector<Mark> marks;
+	std::size_t own = 0;
+	for (const auto &each : client.subscriptions) {
+		if (each.get() == &subscription)
+			own = marks.size();
+		marks.push_back(each->mark);
+	}
+	const std::size_t most = room(client);
+	std::string text;
+	std::size_t end = first;
+	for (; end < batch.size(); end++) {
+		marks[own] = batch.mark(end);
+		const std::string id = "id: " + format_cursor(marks) + '\n';
+		const std::size_t size = frames.begin(end + 1) - frames.begin(end);
+		if (text.size() + id.size() + size > most && (client.socket.waiting() > 0 || end > first))
+			break;
+		text += id;
+		text.append(*frames.text, frames.begin(end), size);
+	}
+	client.socket.push(std::move(text));
+	count_given(client, batch, first, end);
+	return end;
+}
+
+void Streamer::Impl::count_given(Client &client, const detail::SseBatch &batch, std::size_t first, std::size_t end)
+{
+	if (end == first)
+		return;
+	for (std::size_t i = first; i < end; i++)
+		(batch.is_gap(i) ? stats_.gaps : stats_.frames)++;
+	delivered_ += end - first;
+	client.last_event = Clock::now();
+	mark_dirty(client);
 }
 
 // From now on the subscription has a mark and takes part.
 void Streamer::Impl::started(Subscription &subscription, Mark mark, Subscription::State state)
 {
+	const bool was_starting = subscription.state == Subscription::State::starting;
 	subscription.mark = mark;
 	subscription.state = state;
 	starting_.erase(&subscription);
@@ -77,8 +110,7 @@ void Streamer::Impl::started(Subscription &subscription, Mark mark, Subscription
 		behind_.insert(&subscription);
 		read_at_ = Clock::time_point::min();
 	}
-	if (subscription.counted) {
-		subscription.counted = false;
+	if (was_starting) {
 		subscription.client->unstarted--;
 		read_at_ = Clock::time_point::min();
 	}
@@ -148,8 +180,11 @@ void Streamer::Impl::flush(Client &client)
 		if (client.closing)
 			leave(client);
 	}
-	if (client.socket.waiting() <= options_.buffer_bytes / 2 && !behind_.empty())
-		read_at_ = Clock::time_point::min(); // perhaps this one can go on
+	if (has_drained(client)) { // perhaps this one can go on
+		drained_ |= resting_.count(&client) > 0;
+		if (!behind_.empty())
+			read_at_ = Clock::time_point::min();
+	}
 }
 
 // The client is given up: removed at the end of the step.
@@ -177,31 +212,10 @@ void Streamer::Impl::remove_gone()
 	for (const std::uint64_t id : gone_) {
 		const auto found = clients_.find(id);
 		Client &client = *found->second;
-		for (const auto &subscription : client.subscriptions) {
-			starting_.erase(subscription.get());
-			behind_.erase(subscription.get());
-			Hub &hub = *subscription->hub;
-			hub.subscriptions.erase(subscription.get());
-			if (!hub.subscriptions.empty())
-				continue;
-			if (subscriber_)
-				subscriber_->unfollow(hub.stream);
-			unsettled_.erase(&hub);
-			live_.erase(&hub);
-			hubs_.erase(hubs_.find(hub.stream));
-		}
-		for (const std::string &prefix : client.request.prefixes) {
-			const auto followers = prefixes_.find(prefix);
-			if (followers == prefixes_.end())
-				continue;
-			followers->second.erase(&client);
-			if (!followers->second.empty())
-				continue;
-			prefixes_.erase(followers);
-			if (subscriber_)
-				subscriber_->unfollow_prefix(prefix);
-		}
-		undiscovered_.erase(&client);
+		if (client.all != nullptr)
+			unfollow_all(client);
+		else
+			unfollow(client);
 		if (client.timer != timers_.end())
 			timers_.erase(client.timer);
 		::epoll_ctl(epoll_, EPOLL_CTL_DEL, client.socket.fd(), nullptr);
@@ -211,6 +225,23 @@ void Streamer::Impl::remove_gone()
 		gone_.clear();
 		connections_ = clients_.size();
 		stats_.connections = clients_.size();
+	}
+}
+
+void Streamer::Impl::unfollow(Client &client)
+{
+	for (const auto &subscription : client.subscriptions) {
+		starting_.erase(subscription.get());
+		behind_.erase(subscription.get());
+		Hub &hub = *subscription->hub;
+		hub.subscriptions.erase(subscription.get());
+		if (!hub.subscriptions.empty())
+			continue;
+		if (subscriber_)
+			subscriber_->unfollow(hub.stream);
+		unsettled_.erase(&hub);
+		live_.erase(&hub);
+		hubs_.erase(hubs_.find(hub.stream));
 	}
 }
 

@@ -1,65 +1,27 @@
 // The hubs of Streamer: who follows what, and what is broadcast. See streamer_impl.hpp.
 #include "streamer_impl.hpp"
 
-#include <utility>
-
 namespace doorbell {
 
-Streamer::Impl::Subscription &Streamer::Impl::subscribe(Client &client, Hub &hub, Start start)
+void Streamer::Impl::follow(Client &client, std::string_view stream, Start start)
 {
+	auto found = hubs_.find(stream);
+	if (found == hubs_.end()) {
+		found = hubs_.emplace(std::string(stream), Hub{}).first;
+		found->second.stream = stream;
+		unsettled_.insert(&found->second);
+		subscriber_->follow(stream, Start::now());
+	}
+	Hub &hub = found->second;
 	client.subscriptions.push_back(std::make_unique<Subscription>(Subscription{&client, &hub, start.mark(), start}));
 	Subscription &subscription = *client.subscriptions.back();
 	hub.subscriptions.insert(&subscription);
-	if (!client.request.prefixes.empty())
-		client.hubs.insert(&hub);
-	return subscription;
-}
-
-// Adds a subscription of a stream that the request names.
-void Streamer::Impl::follow_named(Client &client, std::string_view stream, Start start)
-{
-	auto found = hubs_.find(stream);
-	if (found == hubs_.end())
-		found = hubs_.emplace(std::string(stream), Hub{}).first;
-	Hub &hub = found->second;
-	hub.stream = stream;
-	if (!std::exchange(hub.named, true)) {
-		// A stream that is followed by a prefix goes on from where it is.
-		const std::optional<Mark> mark = subscriber_->mark(stream);
-		subscriber_->follow(stream, mark ? Start::after(*mark) : Start::now());
-		if (!hub.mark && mark)
-			hub.mark = mark;
-		if (!hub.mark)
-			unsettled_.insert(&hub);
-	}
-
-	Subscription &subscription = subscribe(client, hub, start);
-	subscription.counted = true;
 	client.unstarted++;
 	const Mark asked = start.mark();
 	if (hub.mark && (start.kind() == Start::Kind::now || (asked.check != 0 && asked == *hub.mark)))
 		started(subscription, *hub.mark, Subscription::State::live);
 	else if (start.kind() != Start::Kind::now)
 		starting_.insert(&subscription);
-}
-
-// Adds a subscription of a stream that belongs to a prefix, unless the client has one. `live`: the Subscriber's mark.
-void Streamer::Impl::follow_found(Client &client, std::string_view stream, Start start, std::optional<Mark> live)
-{
-	auto found = hubs_.find(stream);
-	if (found != hubs_.end() && client.hubs.count(&found->second) > 0)
-		return;
-	if (found == hubs_.end()) {
-		found = hubs_.emplace(std::string(stream), Hub{}).first;
-		found->second.stream = stream;
-		found->second.mark = live;
-		if (!live)
-			unsettled_.insert(&found->second); // until the Subscriber has discovered it
-	}
-	Hub &hub = found->second;
-	Subscription &subscription = subscribe(client, hub, start);
-	const bool up_to_date = start.kind() == Start::Kind::after && hub.mark && start.mark().seq >= hub.mark->seq;
-	started(subscription, start.mark(), up_to_date ? Subscription::State::live : Subscription::State::behind);
 }
 
 void Streamer::Impl::settle_hubs()
@@ -97,6 +59,16 @@ void Streamer::Impl::broadcast()
 		hub->batch = {};
 	}
 	live_.clear();
+}
+
+// Live, from wherever: it is reported once.
+void Streamer::Impl::arrived(const Event &event)
+{
+	if (!all_hubs_.empty() && !reported_.deliver(event.stream, mark_of(event)))
+		return;
+	stats_.events++;
+	if (options_.on_event)
+		options_.on_event(event);
 }
 
 } // namespace doorbell

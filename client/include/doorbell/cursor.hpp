@@ -45,4 +45,8 @@ DOORBELL_API std::string format_cursor(const std::vector<Mark> &marks);
 // Reads a cursor of exactly `streams` marks.
 DOORBELL_API std::vector<Mark> parse_cursor(std::string_view text, std::size_t streams);
 
+// Whether the text has the form of a cursor of doorbell.replay_all, which only the server can read. No cursor of marks
+// has.
+DOORBELL_API bool is_all_cursor(std::string_view text) noexcept;
+
 } // namespace doorbell

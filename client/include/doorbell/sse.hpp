@@ -34,6 +34,11 @@ DOORBELL_API void append_retry(std::string &out, std::chrono::milliseconds delay
 // Control frames: `doorbell:gap`, `doorbell:reset`, `doorbell:shutdown`, with JSON data and no id.
 DOORBELL_API void append_gap(std::string &out, std::string_view stream, std::int64_t asked, std::int64_t low_water);
 DOORBELL_API void append_reset(std::string &out, std::string_view stream, std::int64_t asked, std::int64_t low_water);
+
+// The same for connections of prefixes and all streams, who have one cursor for everything.
+DOORBELL_API void append_gap(std::string &out, std::string_view stream, std::int64_t low_water);
+DOORBELL_API void append_reset(std::string &out, std::string_view asked_cursor);
+
 DOORBELL_API void append_shutdown(std::string &out);
 
 } // namespace doorbell::sse

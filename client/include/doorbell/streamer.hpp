@@ -13,8 +13,11 @@
 // is
 //    kept for it: it falls behind and catches up from the table once they have drained to half. When no byte could be
 //    written for write_deadline, it is cut: its cursor says where to go on.
-// 5. A cursor older than low water gets `doorbell:gap`, one of another history `doorbell:reset`; then it goes on.
-// 6. shutdown(): no more reading, `doorbell:shutdown` to every connection, and each is closed once all has been written
+// 5. Connections with prefixes are given whole transactions, as doorbell.replay_all gives them, each event with a cursor
+//    to go on from. All that follow the same share each read and each frame, however far back they began, from the
+//    moment on when they have caught up.
+// 6. A cursor older than low water gets `doorbell:gap`, one of another history `doorbell:reset`; then it goes on.
+// 7. shutdown(): no more reading, `doorbell:shutdown` to every connection, and each is closed once all has been written
 //    to it, or at its write deadline. Go on with poll() until connections() is 0.
 //
 // It makes its own database connections from a DSN; there is no way to give it one that others use.
@@ -49,10 +52,13 @@ struct StreamerOptions {
 
 // What one connection follows, and in which form.
 struct SseRequest {
-	std::vector<std::string> streams;  // by name; the cursor has their marks in this order
-	std::vector<Start> starts;		   // one for each, or empty: all of them now
-	std::vector<std::string> prefixes; // besides, every stream that begins with one of these ("": all streams)
-	Start prefix_start = Start::now(); // now or beginning; connections with prefixes have no cursor
+	std::vector<std::string> streams; // by name; the cursor has their marks in this order
+	std::vector<Start> starts;		  // one for each, or empty: all of them now
+
+	// Besides, every stream that begins with one of these ("": all streams). With prefixes there is one cursor for
+	// everything that the request follows, that of doorbell.replay_all, and one start.
+	std::vector<std::string> prefixes;
+	AllStart all_start = AllStart::now();
 
 	bool envelope = false; // data is the event's envelope, not its payload; always so for more than one stream
 	bool named = true;	   // `event:` lines
@@ -66,7 +72,9 @@ struct StreamerStats {			   // since the start
 	std::uint64_t added = 0;
 	std::uint64_t frames = 0;	 // events written or waiting to be
 	std::uint64_t bytes = 0;	 // written
-	std::uint64_t catch_ups = 0; // reads of the table for connections that were behind
+	std::uint64_t events = 0;	 // that arrived live, each counted once
+	std::uint64_t reads = 0;	 // of the table for connections with prefixes, to go on live
+	std::uint64_t catch_ups = 0; // for connections that were behind
 	std::uint64_t fell_behind = 0;
 	std::uint64_t cut = 0; // at their write deadline
 	std::uint64_t expired = 0;
@@ -83,8 +91,8 @@ public:
 	Streamer &operator=(const Streamer &) = delete;
 
 	// Takes over a connected socket and makes it non-blocking. While shutting down it only closes it. Errors: a request
-	// without streams, an invalid key or one that is named twice, starts that do not match; the socket is then still
-	// the caller's.
+	// without streams, an invalid key or one that is named twice, starts that do not match, a text that cannot be a
+	// cursor; the socket is then still the caller's.
 	void add(int fd, SseRequest request); // thread-safe
 
 	// Works until something was delivered, wake() or stop() was called, or `timeout` passed; may return earlier.

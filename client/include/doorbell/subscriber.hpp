@@ -25,6 +25,7 @@
 #include <doorbell/cursor.hpp>
 #include <doorbell/event.hpp>
 #include <doorbell/export.hpp>
+#include <doorbell/pointer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -104,6 +105,8 @@ struct Handlers {
 	std::function<void(const Gap &)> on_gap;
 	std::function<void(const Reset &)> on_reset;
 	std::function<void(State)> on_state; // after each change
+	// Each ring heard, of any stream; and `*` when the listener has become live, for what it may have missed.
+	std::function<void(const Pointer &)> on_ring;
 };
 
 struct SubscriberStats { // since the start
