@@ -16,6 +16,25 @@
 
 namespace doorbell {
 
+void SseRequest::check() const
+{
+	if (streams.empty() && prefixes.empty())
+		throw Error("an SSE request must name a stream or a prefix");
+	for (auto stream = streams.begin(); stream != streams.end(); ++stream) {
+		detail::check_stream(*stream);
+		if (std::find(streams.begin(), stream, *stream) != stream)
+			throw Error("an SSE request names stream " + detail::quoted(*stream) + " twice");
+	}
+	for (const std::string &prefix : prefixes)
+		detail::check_prefix(prefix);
+	const std::size_t needed = prefixes.empty() ? streams.size() : 0;
+	if (!starts.empty() && starts.size() != needed)
+		throw Error("an SSE request that needs " + std::to_string(needed) + " starts has " +
+					std::to_string(starts.size()));
+	if (all_start.kind() == Start::Kind::after && !is_all_cursor(all_start.cursor()))
+		throw Error("invalid cursor of a prefix or all streams: " + detail::quoted(all_start.cursor()));
+}
+
 Streamer::Impl::Impl(StreamerOptions options)
 	: options_(std::move(options)), epoll_(::epoll_create1(EPOLL_CLOEXEC)), reader_(options_.subscriber.connect),
 	  backoff_(options_.subscriber.retry.first, options_.subscriber.retry.limit),
@@ -36,22 +55,7 @@ Streamer::Impl::~Impl()
 void Streamer::Impl::add(int fd, SseRequest request)
 {
 	creator_.check();
-	if (request.streams.empty() && request.prefixes.empty())
-		throw Error("an SSE request must name a stream or a prefix");
-	for (std::size_t i = 0; i < request.streams.size(); i++) {
-		detail::check_stream(request.streams[i]);
-		if (std::find(request.streams.begin(), request.streams.begin() + static_cast<std::ptrdiff_t>(i),
-					  request.streams[i]) != request.streams.begin() + static_cast<std::ptrdiff_t>(i))
-			throw Error("an SSE request names stream " + detail::quoted(request.streams[i]) + " twice");
-	}
-	for (const std::string &prefix : request.prefixes)
-		detail::check_prefix(prefix);
-	const std::size_t starts = request.prefixes.empty() ? request.streams.size() : 0;
-	if (!request.starts.empty() && request.starts.size() != starts)
-		throw Error("an SSE request that needs " + std::to_string(starts) + " starts has " +
-					std::to_string(request.starts.size()));
-	if (request.all_start.kind() == Start::Kind::after && !is_all_cursor(request.all_start.cursor()))
-		throw Error("invalid cursor of all streams " + detail::quoted(request.all_start.cursor()));
+	request.check();
 	{
 		const std::lock_guard<std::mutex> lock(inbox_mutex_);
 		if (!inbox_closed_) {

@@ -5,32 +5,35 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 namespace command::serve {
 
+using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 namespace {
 
+using Samples = std::vector<std::pair<std::string, std::uint64_t>>; // a label's values
+
 class Families {
 public:
-	void counter(const char *name, const char *help, std::uint64_t value)
+	void counter(const char *name, const char *help, std::uint64_t value) { counters(name, help, "", {{"", value}}); }
+	void gauge(const char *name, const char *help, std::uint64_t value) { gauges(name, help, "", {{"", value}}); }
+
+	void counters(const char *name, const char *help, const char *label, const Samples &samples)
 	{
-		prometheus::ClientMetric metric;
-		metric.counter.value = static_cast<double>(value);
-		add(name, help, MetricType::Counter, {std::move(metric)});
+		add(name, help, MetricType::Counter, metrics(label, samples, &ClientMetric::counter));
 	}
 
-	void gauge(const char *name, const char *help, double value)
+	void gauges(const char *name, const char *help, const char *label, const Samples &samples)
 	{
-		prometheus::ClientMetric metric;
-		metric.gauge.value = value;
-		add(name, help, MetricType::Gauge, {std::move(metric)});
+		add(name, help, MetricType::Gauge, metrics(label, samples, &ClientMetric::gauge));
 	}
 
-	void add(const char *name, const char *help, MetricType type, std::vector<prometheus::ClientMetric> metrics)
+	void add(const char *name, const char *help, MetricType type, std::vector<ClientMetric> metrics)
 	{
 		MetricFamily family;
 		family.name = name;
@@ -43,6 +46,20 @@ public:
 	std::string text() const { return prometheus::TextSerializer().Serialize(all_); }
 
 private:
+	template <typename Value>
+	static std::vector<ClientMetric> metrics(const char *label, const Samples &samples, Value ClientMetric::*member)
+	{
+		std::vector<ClientMetric> made;
+		for (const auto &[name, value] : samples) {
+			ClientMetric metric;
+			if (label[0] != '\0')
+				metric.label = {{label, name}};
+			(metric.*member).value = static_cast<double>(value);
+			made.push_back(std::move(metric));
+		}
+		return made;
+	}
+
 	std::vector<MetricFamily> all_;
 };
 
@@ -63,7 +80,7 @@ std::string Metrics::text(const doorbell::Streamer &streamer) const
 	const doorbell::StreamerStats &stats = streamer.stats();
 	const doorbell::SubscriberStats &subscriber = streamer.subscriber_stats();
 	Families families;
-	families.gauge("doorbell_connections", "Connections that follow streams.", static_cast<double>(stats.connections));
+	families.gauge("doorbell_connections", "Connections that follow streams.", stats.connections);
 	families.counter("doorbell_connections_opened_total", "Connections that have begun to follow streams.",
 					 stats.added);
 	families.counter("doorbell_turned_away_total", "Connections turned away because the house was full.", turned_away_);
@@ -77,38 +94,27 @@ std::string Metrics::text(const doorbell::Streamer &streamer) const
 	families.counter("doorbell_gaps_total", "Gaps told: cursors older than low water.", stats.gaps);
 	families.counter("doorbell_resets_total", "Resets told: cursors of another history.", stats.resets);
 
-	families.counter("doorbell_events_total", "Events that arrived live.", subscriber.events);
+	families.counter("doorbell_events_total", "Events that arrived live.", stats.events);
 	families.counter("doorbell_rings_total", "Rings heard.", subscriber.rings);
-	families.counter("doorbell_reads_total", "Round trips that asked for events.", subscriber.reads);
+	families.counter("doorbell_reads_total", "Round trips that asked for events.",
+					 subscriber.reads + stats.reads);
 	families.counter("doorbell_sweeps_total", "Sweeps.", subscriber.sweeps);
 	families.counter("doorbell_listener_connects_total", "Times that the listener became live.",
 					 subscriber.listener_connects);
 	families.counter("doorbell_reader_connects_total", "Times that the reading connection was made.",
 					 subscriber.reader_connects);
 
-	std::vector<prometheus::ClientMetric> states;
-	for (const auto &[state, name] :
-		 {std::pair(doorbell::State::live, "live"), std::pair(doorbell::State::sweeping, "sweeping"),
-		  std::pair(doorbell::State::down, "down")}) {
-		prometheus::ClientMetric metric;
-		metric.label = {{"state", name}};
-		metric.gauge.value = streamer.state() == state ? 1 : 0;
-		states.push_back(std::move(metric));
-	}
-	families.add("doorbell_state", "1 for the state that the listener is in.", MetricType::Gauge, std::move(states));
-
+	using doorbell::State;
+	const auto is = [&streamer](State state) -> std::uint64_t { return streamer.state() == state ? 1 : 0; };
+	families.gauges("doorbell_state", "1 for the state that the listener is in.", "state",
+					{{"live", is(State::live)}, {"sweeping", is(State::sweeping)}, {"down", is(State::down)}});
 	families.add("doorbell_event_age_seconds", "From the append of an event to its arrival here.",
 				 MetricType::Histogram, {age_.Collect()});
 
-	std::vector<prometheus::ClientMetric> answers;
-	for (const auto &[status, count] : answers_) {
-		prometheus::ClientMetric metric;
-		metric.label = {{"code", std::to_string(status)}};
-		metric.counter.value = static_cast<double>(count);
-		answers.push_back(std::move(metric));
-	}
-	families.add("doorbell_http_answers_total", "Requests answered, by status.", MetricType::Counter,
-				 std::move(answers));
+	Samples answers;
+	for (const auto &[status, count] : answers_)
+		answers.emplace_back(std::to_string(status), count);
+	families.counters("doorbell_http_answers_total", "Requests answered, by status.", "code", answers);
 	return families.text();
 }
 

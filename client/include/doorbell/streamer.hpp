@@ -65,6 +65,10 @@ struct SseRequest {
 	bool raw = false;	   // a payload that is a JSON string goes out as its text
 
 	Clock::time_point expires = Clock::time_point::max(); // when the connection is to be closed
+
+	// Throws Error for a request without streams, an invalid key or one that is named twice, starts that do not match,
+	// a text that cannot be a cursor. Whether a cursor is one, and of this history, shows when it is read with.
+	DOORBELL_API void check() const;
 };
 
 struct StreamerStats {			   // since the start
@@ -90,9 +94,8 @@ public:
 	Streamer(const Streamer &) = delete;
 	Streamer &operator=(const Streamer &) = delete;
 
-	// Takes over a connected socket and makes it non-blocking. While shutting down it only closes it. Errors: a request
-	// without streams, an invalid key or one that is named twice, starts that do not match, a text that cannot be a
-	// cursor; the socket is then still the caller's.
+	// Takes over a connected socket and makes it non-blocking. While shutting down it only closes it. Errors: those of
+	// request.check(); the socket is then still the caller's.
 	void add(int fd, SseRequest request); // thread-safe
 
 	// Works until something was delivered, wake() or stop() was called, or `timeout` passed; may return earlier.
