@@ -172,15 +172,15 @@ void Streamer::Impl::reset_group(AllHub &hub, const std::string &cursor)
 		mark_dirty(*client);
 		stats_.resets++;
 	}
-	if (hub.live == cursor) { // so everything known here is of another history
+	if (hub.live == cursor) {
 		hub.live.reset();
 		hub.reached.clear();
-		hub.pages.clear();
-		for (Client *client : resting_)
-			if (client->all.get() == &hub)
-				client->page.reset();
 		reported_ = {};
 	}
+	hub.pages.clear(); // they may be of that other history
+	for (Client *client : resting_)
+		if (client->all.get() == &hub)
+			client->page.reset();
 	hub.groups.erase(found);
 }
 

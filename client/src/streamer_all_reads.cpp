@@ -222,13 +222,16 @@ bool Streamer::Impl::group_read(AllHub &hub, const std::shared_ptr<AllPage> &pag
 	return rows > 0 && complete;
 }
 
-// Which rings have been answered.
+// Which rings have been answered. They wake nobody any more, so who was not asked by this statement is to be.
 void Streamer::Impl::live_read(AllHub &hub, const detail::SseBatch &rows, bool complete)
 {
 	if (hub.reached.size() > most_reached)
 		hub.reached.clear();
 	for (std::size_t i = 0; i < rows.size(); i++)
 		hub.reached[rows.event(i).stream] = rows.event(i).seq;
+	if (!rows.empty())
+		for (auto &[cursor, group] : hub.groups)
+			group.due |= group.last_asked != group_reads_;
 	if (!complete)
 		return;
 	for (const auto &[stream, before] : std::exchange(hub.asked, {})) {

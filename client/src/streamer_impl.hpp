@@ -29,7 +29,8 @@
 //     end of a window, and got rows, but fewer than the limit; so both have all that its snapshot had, and either
 //     cursor does for both. In the end everybody is in the live group.
 // 11. A hub wakes, and all its groups are due, when one of its streams rings, at `*`, and every sweep_interval. A group
-//     stays due until it has been brought to the end. What rang and was not reached is asked for again (agenda.hpp).
+//     stays due until it has been brought to the end. When the live group gets events, those that were not read by the
+//     same statement are due, because a ring of what it has is not heard any more. What rang and was not reached is asked for again (agenda.hpp).
 // 12. A client whose buffer is full leaves its group for where it was stopped, and rests until it has drained to half.
 //     Then it goes on with pages that are kept, if there are any that continue its cursor, or joins a group.
 // 13. The server refuses a cursor of another history, and with it the statement. So groups are read alone until their
