@@ -81,7 +81,7 @@ for my $bad ('/v1/streams/', '/v1/streams/%zz', '/v1/streams/a%2', '/v1/streams/
 	'/v1/streams/%ED%A0%80', '/v1/streams/' . 'k' x 513, '/v1/events?stream=', '/v1/events?stream=a&stream=a', '/v1/events?prefix=%FF',
 	'/v1/events?stream=a&stream=b&stream=c&stream=d', '/v1/streams/s?after=-1', '/v1/streams/s?after=x', '/v1/streams/s?after=01',
 	'/v1/streams/s?after=9223372036854775808', '/v1/streams/s?after=1,2', '/v1/streams/s?after=1-xyz', '/v1/events?stream=a&stream=b&after=1,2,3',
-	'/v1/events?after=7', '/v1/events?prefix=a&after=1-00000001', '/v1/streams/s?raw=maybe', '/v1/streams/s?named=%FF')
+	'/v1/events?after=7', '/v1/events?after=all1', '/v1/events?after=all1.1.1....', '/v1/streams/s?after=all1.1.1...', '/v1/events?prefix=a&after=1-00000001', '/v1/streams/s?raw=maybe', '/v1/streams/s?named=%FF')
 {
 	$answer = get($serve, $bad);
 	is($answer->{status}, 400, substr($bad, 0, 60) . ' is 400');

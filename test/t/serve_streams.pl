@@ -72,8 +72,20 @@ like(field('data', (until_gets($prefix, qr/"payload":12/), frames($prefix))[1, 2
 unlike($prefix->{text}, qr/dead/, 'and no others');
 until_gets($all, qr/"payload":12/);
 like($all->{text}, qr/"stream":"$_"/, "all streams include $_") for qw(s t html dead:1 live:1 live:2);
-unlike("$prefix->{text}$all->{text}", qr/^id:/m, 'neither has a cursor');
 close $_->{socket} for $prefix, $all;
+
+# S5, of prefixes and all streams
+@frames = frames($all);
+is(scalar(grep { $_->{id} !~ /^all1\.[\w.~!:-]+$/ } @frames), 0, 'S5: all streams together have a cursor');
+is(field('data', frames_of('/v1/events', 2, "Last-Event-ID: $frames[-3]{id}")), "$frames[-2]{data} $frames[-1]{data}",
+	'S5: which goes on behind each event');
+is(field('data', frames_of("/v1/events?after=$frames[-2]{id}", 1)), $frames[-1]{data}, 'S5: also as after=');
+@frames = frames($prefix);
+is(field('data', frames_of('/v1/events?prefix=live:&named=0', 1, "Last-Event-ID: $frames[0]{id}")), $frames[1]{data}, 'S5: so has a prefix');
+is(field('data', frames_of('/v1/events?prefix=live:&stream=t&after=0', 3)) =~ s/"appended_at":"[^"]+",//gr,
+	'{"stream":"live:1","seq":1,"type":"made","payload":10} {"stream":"live:2","seq":1,"type":"made","payload":12} {"stream":"t","seq":1,"type":"made","payload":20}',
+	'S5: and a prefix together with names');
+my $past = (frames($all))[0]{id};
 
 # S2
 my $client = follow($serve, '/v1/streams/s?after=3');
@@ -95,6 +107,11 @@ is($frames[0]{data}, '{"stream":"s","asked":1,"low_water":3}', 'S3: which says w
 is($frames[0]{id}, undef, 'S3: and is no cursor');
 is(field('data', @frames[1, 2]), '4 5', 'S3: nothing else is missing');
 
+@frames = frames_of('/v1/events?prefix=s', 2, "Last-Event-ID: $past");
+is($frames[0]{event}, 'doorbell:gap', 'S3: so does a cursor of all streams');
+is($frames[0]{data}, '{"stream":"s","low_water":3}', 'S3: with the stream and what is left');
+is($frames[0]{id}, undef, 'S3: and without an id');
+
 # S4
 @frames = frames_of('/v1/streams/s', 2, 'Last-Event-ID: 77');
 is(field('event', @frames), 'doorbell:reset made made', 'S4: a cursor beyond high water gets a reset, and then everything');
@@ -103,6 +120,14 @@ is($frames[0]{data}, '{"stream":"s","asked":77,"low_water":3}', 'S4: from low wa
 @frames = frames_of('/v1/streams/s', 2, "Last-Event-ID: $foreign");
 is(field('event', @frames), 'doorbell:reset made made', 'S4: so does a cursor whose event is another one here');
 is($frames[0]{id}, undef, 'S4: a reset is no cursor');
+(my $elsewhere = $past) =~ s/^(all1\.)(.)/$1 . ($2 eq '1' ? 2 : 1)/e;
+for my $refused ($elsewhere, 'all1.0.0...')
+{
+	@frames = frames_of('/v1/events?prefix=live:', 3, "Last-Event-ID: $refused");
+	is(field('event', @frames), 'doorbell:reset made made', 'S4: a cursor of all streams from elsewhere gets a reset, and then everything');
+	is($frames[0]{data}, qq({"asked":"$refused"}), 'S4: which says what was asked');
+	is($frames[0]{id}, undef, 'S4: and is no cursor');
+}
 
 # S5
 append('one', 1);
