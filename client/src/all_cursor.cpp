@@ -5,7 +5,7 @@
 namespace doorbell {
 namespace {
 
-constexpr std::size_t longest = 32 * 1024;
+constexpr std::size_t longest = 16 * 1024;
 constexpr std::string_view hex_digits = "0123456789abcdef";
 constexpr std::string_view key_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 

@@ -132,7 +132,7 @@ TEST(AllCursor, has_a_form_that_no_cursor_of_marks_has)
 	EXPECT_TRUE(doorbell::is_all_cursor("all1.0.1..." + longest.substr(1) + ":1"));
 	EXPECT_FALSE(doorbell::is_all_cursor("all1.0.1..." + longest + "A:1"));
 	std::string long_one = "all1.0.1";
-	while (long_one.size() < 32 * 1024)
+	while (long_one.size() < 16 * 1024)
 		long_one += "~1";
 	EXPECT_FALSE(doorbell::is_all_cursor(long_one + "..."));
 }

@@ -13,7 +13,7 @@
 namespace command::serve {
 
 constexpr std::size_t max_line_bytes = 8 * 1024;
-constexpr std::size_t max_head_bytes = 24 * 1024; // a cursor of all streams may have half of it
+constexpr std::size_t max_head_bytes = 16 * 1024;
 
 // What the rest needs to know of a head. Header values are empty when they are not there.
 struct Head {
