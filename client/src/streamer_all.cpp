@@ -80,7 +80,7 @@ void Streamer::Impl::give_group(AllHub &hub, Group &group, const std::shared_ptr
 	bool keeps = hub.live != page->asked;
 	for (auto i = group.clients.begin(); i != group.clients.end();) {
 		Client &client = **i;
-		const std::size_t given = client.is_ready() ? give_shared(client, page->rows, 0) : 0;
+		const std::size_t given = client.is_ready() ? give_shared(client, page->rows, 0) : page->rows.size();
 		if (given == page->rows.size()) {
 			++i;
 			continue;

@@ -38,10 +38,12 @@ void fuzz::test(FuzzedDataProvider &input)
 	}
 	const auto streams = input.ConsumeIntegralInRange<std::size_t>(0, 8);
 	const std::string text = input.ConsumeRemainingBytesAsString();
+	const bool for_all = doorbell::is_all_cursor(text);
 	try {
 		const std::vector<Mark> marks = doorbell::parse_cursor(text, streams);
 		fuzz::expect(marks.size() == streams, "there is a mark for each stream");
 		fuzz::expect(doorbell::format_cursor(marks) == text, "there is one text per cursor");
+		fuzz::expect(!for_all, "a cursor of marks is none of all streams");
 	} catch (const doorbell::Error &error) {
 		fuzz::expect(std::strpbrk(error.what(), "\r\n") == nullptr, "an error is one line");
 	}

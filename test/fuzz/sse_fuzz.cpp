@@ -63,7 +63,10 @@ void add_control(FuzzedDataProvider &input, std::string &out, Expected &expected
 	const auto low_water = input.ConsumeIntegral<std::int64_t>();
 	const std::string stream = input.ConsumeRandomLengthString(512);
 	std::string frame;
-	(gap ? doorbell::sse::append_gap : doorbell::sse::append_reset)(frame, stream, asked, low_water);
+	if (gap)
+		doorbell::sse::append_gap(frame, stream, asked, low_water);
+	else
+		doorbell::sse::append_reset(frame, stream, asked, low_water);
 	out += frame;
 
 	live::SseParser alone;

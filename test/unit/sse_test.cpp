@@ -149,19 +149,23 @@ TEST(Sse, S2_nothing_but_an_event_moves_the_cursor)
 	sse::append_comment(out);
 	sse::append_gap(out, "a\"b", 1, 5);
 	sse::append_reset(out, "s", 9, 0);
+	sse::append_gap(out, "a\"b", 6);
+	sse::append_reset(out, "all1.0.1...");
 	sse::append_shutdown(out);
 	EXPECT_EQ(out, "retry: 1500\n\n: hello\n\nid: 7\nevent: t\ndata: d\n\n:\n\n"
 				   "event: doorbell:gap\ndata: {\"stream\":\"a\\\"b\",\"asked\":1,\"low_water\":5}\n\n"
 				   "event: doorbell:reset\ndata: {\"stream\":\"s\",\"asked\":9,\"low_water\":0}\n\n"
+				   "event: doorbell:gap\ndata: {\"stream\":\"a\\\"b\",\"low_water\":6}\n\n"
+				   "event: doorbell:reset\ndata: {\"asked\":\"all1.0.1...\"}\n\n"
 				   "event: doorbell:shutdown\ndata: {}\n\n");
 
 	Browser browser;
 	browser.read(out);
 	EXPECT_EQ(browser.last_id, "7");
 	EXPECT_EQ(browser.retry, 1'500);
-	ASSERT_EQ(browser.messages.size(), 4u);
+	ASSERT_EQ(browser.messages.size(), 6u);
 	EXPECT_EQ(browser.messages[1].type, "doorbell:gap");
-	EXPECT_EQ(browser.messages[3].id, "7");
+	EXPECT_EQ(browser.messages[5].id, "7");
 }
 
 // Joins lines as a browser does: every line end becomes LF.
