@@ -24,7 +24,8 @@ void SseBatch::add_gap(std::string_view stream, std::int64_t low_water, std::str
 
 void SseBatch::add(Row row)
 {
-	bytes_ += sizeof row + row.event.stream.size() + row.event.type.size() + row.event.payload.size() + row.cursor.size();
+	bytes_ +=
+		sizeof row + row.event.stream.size() + row.event.type.size() + row.event.payload.size() + row.cursor.size();
 	rows_.push_back(std::move(row));
 	frames_ = {};
 }

@@ -3,7 +3,8 @@
 // 1. A connection's form decides how an event looks. Each form is encoded when the first connection asks for it, the
 //    whole run into one text; connections share that text and take a part of it, from one event's end to another's.
 // 2. Connections that follow one stream share the `id:` lines too, and so do those of doorbell.replay_all, whose rows
-//    bring their cursors. For others the id is a cursor of their own, which they put before the shared rest of each frame.
+//    bring their cursors. For others the id is a cursor of their own, which they put before the shared rest of each
+//    frame.
 // 3. A gap (a row of replay_all too) is a control frame.
 #pragma once
 

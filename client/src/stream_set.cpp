@@ -19,8 +19,8 @@ StreamSet::StreamSet(std::vector<std::string> prefixes, std::vector<std::string>
 			streams_.push_back(std::move(stream));
 }
 
-// The prefixes that sort before a text and could begin it are those that it has; of these there is one at most, the last
-// in order.
+// The prefixes that sort before a text and could begin it are those that it has; of these there is one at most, the
+// last in order.
 bool StreamSet::has_prefix_of(std::string_view stream) const
 {
 	const auto behind = std::upper_bound(prefixes_.begin(), prefixes_.end(), stream);
@@ -46,7 +46,8 @@ std::string StreamSet::common_prefix() const
 	std::size_t length = first.size();
 	for (const std::string_view end : ends) {
 		const std::size_t most = std::min(length, end.size());
-		const auto differ = std::mismatch(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(most), end.begin());
+		const auto differ =
+			std::mismatch(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(most), end.begin());
 		length = static_cast<std::size_t>(differ.first - first.begin());
 	}
 	while (length > 0 && length < first.size() && (static_cast<unsigned char>(first[length]) & 0xc0) == 0x80)

@@ -12,8 +12,8 @@ using detail::Params;
 
 namespace {
 
-constexpr int most_groups = 32;			   // of one statement
-constexpr int rows_each = 16;			   // fewer groups than that if these would get less
+constexpr int most_groups = 32;				// of one statement
+constexpr int rows_each = 16;				// fewer groups than that if these would get less
 constexpr std::size_t most_reached = 4'096; // streams; only rings that come late are dropped by it
 
 } // namespace

@@ -14,8 +14,8 @@ using Status = detail::Connection::Status;
 namespace {
 
 constexpr std::size_t most_positions = 1'000;
-constexpr milliseconds pause_before_page{1};			 // that is kept
-constexpr milliseconds pause_after_nothing{10};			 // when a read did not bring a hub's followers nearer
+constexpr milliseconds pause_before_page{1};	// that is kept
+constexpr milliseconds pause_after_nothing{10}; // when a read did not bring a hub's followers nearer
 
 } // namespace
 

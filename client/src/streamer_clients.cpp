@@ -37,8 +37,7 @@ bool Streamer::Impl::deliver(Subscription &subscription, detail::SseBatch &batch
 	if (!client.is_ready())
 		return false;
 	const bool shared = form_of(client).with_id;
-	const std::size_t end =
-		shared ? give_shared(client, batch, first) : give_with_own_ids(subscription, batch, first);
+	const std::size_t end = shared ? give_shared(client, batch, first) : give_with_own_ids(subscription, batch, first);
 	if (end > first)
 		subscription.mark = batch.mark(end - 1);
 	return end == batch.size();
@@ -52,8 +51,7 @@ std::size_t Streamer::Impl::give_shared(Client &client, detail::SseBatch &batch,
 	const std::size_t begin = frames.begin(first);
 	const std::size_t most = room(client);
 	std::size_t end = first;
-	while (end < batch.size() &&
-		   (frames.ends[end] - begin <= most || (client.socket.waiting() == 0 && end == first)))
+	while (end < batch.size() && (frames.ends[end] - begin <= most || (client.socket.waiting() == 0 && end == first)))
 		end++;
 	client.socket.push(frames.text, begin, frames.begin(end));
 	count_given(client, batch, first, end);

@@ -21,8 +21,8 @@
 // Clients with prefixes follow otherwise, because their streams are without number and so have no marks:
 //
 //  8. An AllHub is a set of streams that at least one client follows. Its clients are at cursors of
-//     doorbell.replay_all; those at the same one are a Group. A group is read as one, and encoded as one. One statement,
-//     and so one snapshot, reads many groups, also of several hubs.
+//     doorbell.replay_all; those at the same one are a Group. A group is read as one, and encoded as one. One
+//     statement, and so one snapshot, reads many groups, also of several hubs.
 //  9. One group, live, is always there, even without clients. It begins at the high water, and is where "now" is. It
 //     need not wait for the listener: when that becomes live, `*` wakes the hub.
 // 10. Groups become one when their cursors are equal, and when one statement brought both to the end: both began at the
@@ -30,7 +30,8 @@
 //     cursor does for both. In the end everybody is in the live group.
 // 11. A hub wakes, and all its groups are due, when one of its streams rings, at `*`, and every sweep_interval. A group
 //     stays due until it has been brought to the end. When the live group gets events, those that were not read by the
-//     same statement are due, because a ring of what it has is not heard any more. What rang and was not reached is asked for again (agenda.hpp).
+//     same statement are due, because a ring of what it has is not heard any more. What rang and was not reached is
+//     asked for again (agenda.hpp).
 // 12. A client whose buffer is full leaves its group for where it was stopped, and rests until it has drained to half.
 //     Then it goes on with pages that are kept, if there are any that continue its cursor, or joins a group.
 // 13. The server refuses a cursor of another history, and with it the statement. So groups are read alone until their
@@ -143,7 +144,7 @@ private:
 		Clock::time_point sweep_at = Clock::time_point::min();
 		detail::Agenda rings;
 		std::map<std::string, std::int64_t, std::less<>> reached; // seqs that the live group got lately
-		std::map<std::string, std::int64_t> asked;				  // rings that are being answered: what was reached then
+		std::map<std::string, std::int64_t> asked; // rings that are being answered: what was reached then
 	};
 
 	struct Kept {
@@ -160,11 +161,11 @@ private:
 		std::vector<std::unique_ptr<Subscription>> subscriptions; // in the order of the request
 		std::size_t unstarted = 0;
 
-		std::shared_ptr<AllHub> all;  // of a client with prefixes, which has no subscriptions
-		Group *group = nullptr;		  // null: it is starting, or rests
-		std::string cursor;			  // where it rests
-		std::weak_ptr<AllPage> page;  // and in which page, if that is still kept
-		std::size_t given = 0;		  // of that page
+		std::shared_ptr<AllHub> all; // of a client with prefixes, which has no subscriptions
+		Group *group = nullptr;		 // null: it is starting, or rests
+		std::string cursor;			 // where it rests
+		std::weak_ptr<AllPage> page; // and in which page, if that is still kept
+		std::size_t given = 0;		 // of that page
 
 		bool blocked = false;
 		bool dirty = false; // to be flushed
@@ -181,9 +182,9 @@ private:
 	struct CatchUp {
 		enum class Kind { none, survey, read, high_water, read_groups };
 		Kind kind = Kind::none;
-		std::vector<std::pair<std::string, Mark>> positions;					  // read
+		std::vector<std::pair<std::string, Mark>> positions;				 // read
 		std::vector<std::pair<std::shared_ptr<AllHub>, std::string>> groups; // read_groups: hubs and cursors
-		int limit = 0;															  // read_groups: of each
+		int limit = 0;														 // read_groups: of each
 	};
 
 	// The loop (streamer.cpp)

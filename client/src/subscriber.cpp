@@ -30,22 +30,21 @@ ListenerOptions listener_options(const SubscriberOptions &options)
 } // namespace
 
 Subscriber::Impl::Impl(SubscriberOptions options, Handlers handlers)
-	: options_(std::move(options)), handlers_(std::move(handlers)),
-	  listener_(
-		  listener_options(options_),
-		  [this](const Pointer &pointer) {
-			  on_ring(pointer);
-			  if (handlers_.on_ring)
-				  handlers_.on_ring(pointer);
-		  },
-		  [this](State state) {
-			  if (state == State::live) {
-				  stats_.listener_connects++;
-				  request_sweep();
-				  if (handlers_.on_ring)
-					  handlers_.on_ring(Pointer{});
-			  }
-		  }),
+	: options_(std::move(options)), handlers_(std::move(handlers)), listener_(
+																		listener_options(options_),
+																		[this](const Pointer &pointer) {
+																			on_ring(pointer);
+																			if (handlers_.on_ring)
+																				handlers_.on_ring(pointer);
+																		},
+																		[this](State state) {
+																			if (state == State::live) {
+																				stats_.listener_connects++;
+																				request_sweep();
+																				if (handlers_.on_ring)
+																					handlers_.on_ring(Pointer{});
+																			}
+																		}),
 	  reader_(options_.connect), reader_backoff_(options_.retry.first, options_.retry.limit),
 	  agenda_(first_retry, std::max(options_.sweep_interval, first_retry)),
 	  patience_end_(detail::deadline_after(options_.sweep_interval)),

@@ -322,9 +322,7 @@ TEST_F(StreamerAllTest, each_live_event_is_reported_once_however_many_follow_it)
 {
 	auto how = options();
 	std::map<std::string, int> reported;
-	how.on_event = [&](const doorbell::Event &event) {
-		reported[event.stream + ':' + std::to_string(event.seq)]++;
-	};
+	how.on_event = [&](const doorbell::Event &event) { reported[event.stream + ':' + std::to_string(event.seq)]++; };
 	start(how);
 	append("p:old");
 	SseClient &first = all_from_now();
@@ -512,8 +510,8 @@ TEST_F(StreamerAllTest, C3_clients_that_come_and_go_get_everything_once_in_order
 		for (Reader &reader : readers) {
 			if (reader.client == nullptr) {
 				reader.client = std::make_unique<SseClient>();
-				connect(request_for(reader.prefixes, reader.cursor.empty() ? AllStart::beginning()
-																		  : AllStart::after(reader.cursor)),
+				connect(request_for(reader.prefixes,
+									reader.cursor.empty() ? AllStart::beginning() : AllStart::after(reader.cursor)),
 						reader.client.get());
 			}
 			if (random() % 3 == 0)

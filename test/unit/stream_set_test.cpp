@@ -74,7 +74,8 @@ TEST(StreamSet, agrees_with_its_definition)
 			for (const std::string &named : streams)
 				expected |= stream == named;
 			ASSERT_EQ(set.has(stream), expected) << stream;
-			EXPECT_TRUE(!expected || stream.compare(0, common.size(), common) == 0) << "it begins with the common prefix";
+			EXPECT_TRUE(!expected || stream.compare(0, common.size(), common) == 0)
+				<< "it begins with the common prefix";
 		}
 	}
 }

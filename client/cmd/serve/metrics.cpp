@@ -96,8 +96,7 @@ std::string Metrics::text(const doorbell::Streamer &streamer) const
 
 	families.counter("doorbell_events_total", "Events that arrived live.", stats.events);
 	families.counter("doorbell_rings_total", "Rings heard.", subscriber.rings);
-	families.counter("doorbell_reads_total", "Round trips that asked for events.",
-					 subscriber.reads + stats.reads);
+	families.counter("doorbell_reads_total", "Round trips that asked for events.", subscriber.reads + stats.reads);
 	families.counter("doorbell_sweeps_total", "Sweeps.", subscriber.sweeps);
 	families.counter("doorbell_listener_connects_total", "Times that the listener became live.",
 					 subscriber.listener_connects);

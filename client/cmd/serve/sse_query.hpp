@@ -2,8 +2,8 @@
 //
 //   /v1/streams/{key}      one stream, percent-encoded: its payloads
 //   /v1/events             ?stream= (any number of times), ?prefix= (the same), or all streams: envelopes
-//   ?after=                N, a cursor, 0 (the beginning) or now; Last-Event-ID wins. With prefixes, and for all streams,
-//                          the cursor is one of doorbell.replay_all, and there is no N.
+//   ?after=                N, a cursor, 0 (the beginning) or now; Last-Event-ID wins. With prefixes, and for
+//                          all streams, the cursor is one of doorbell.replay_all, and there is no N.
 //   ?named=0 ?raw=1 ?envelope=1
 //
 // Threading: pure. Errors: Refusal 400.

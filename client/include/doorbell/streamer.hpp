@@ -13,9 +13,10 @@
 // is
 //    kept for it: it falls behind and catches up from the table once they have drained to half. When no byte could be
 //    written for write_deadline, it is cut: its cursor says where to go on.
-// 5. Connections with prefixes are given whole transactions, as doorbell.replay_all gives them, each event with a cursor
-//    to go on from. All that follow the same share each read and each frame, however far back they began, from the
-//    moment on when they have caught up. While there are any, one map entry is kept for each stream with live events.
+// 5. Connections with prefixes are given whole transactions, as doorbell.replay_all gives them, and with each event a
+//    cursor to go on from. All that follow the same share each read and each frame, however far back they began, from
+//    the moment on when they have caught up. While there are any, one map entry is kept for each stream with live
+//    events.
 // 6. A cursor older than low water gets `doorbell:gap`, one of another history `doorbell:reset`; then it goes on.
 // 7. shutdown(): no more reading, `doorbell:shutdown` to every connection, and each is closed once all has been written
 //    to it, or at its write deadline. Go on with poll() until connections() is 0.
