@@ -25,11 +25,21 @@ doorbell::ConnectOptions Committer::impatient(doorbell::ConnectOptions connect)
 
 void Committer::note(const std::string &stream, Mark mark, const Output &output, bool moved)
 {
+	note(stream, {mark, {}, moved}, output);
+}
+
+void Committer::note(std::string cursor, const Output &output, bool moved)
+{
+	note({}, {{}, std::move(cursor), moved}, output);
+}
+
+void Committer::note(const std::string &stream, Done done, const Output &output)
+{
 	if (next_.done.empty())
 		next_.since = Clock::now();
-	Done &done = next_.done[stream];
-	done.mark = mark;
-	done.moved = done.moved || moved;
+	Done &last = next_.done[stream];
+	done.moved = done.moved || last.moved;
+	last = std::move(done);
 	next_.events++;
 	next_.end = output.end();
 }
@@ -75,15 +85,23 @@ void Committer::finish(const Output &output)
 void Committer::commit(Gathered &gathered)
 {
 	while (!gathered.done.empty()) {
-		const auto &[stream, done] = *gathered.done.begin();
-		if (done.moved)
-			log_.move_cursor(consumer_, stream, done.mark);
-		else
-			log_.commit_cursor(consumer_, stream, done.mark);
+		commit(gathered.done.begin()->first, gathered.done.begin()->second);
 		gathered.done.erase(gathered.done.begin());
 	}
 	gathered = {};
 	failures_ = 0;
+}
+
+void Committer::commit(const std::string &stream, const Done &done)
+{
+	if (stream.empty() && done.moved)
+		log_.move_cursor(consumer_, done.cursor);
+	else if (stream.empty())
+		log_.commit_cursor(consumer_, done.cursor);
+	else if (done.moved)
+		log_.move_cursor(consumer_, stream, done.mark);
+	else
+		log_.commit_cursor(consumer_, stream, done.mark);
 }
 
 } // namespace command

@@ -31,7 +31,7 @@ void Formatter::greet(std::string &out) const
 		doorbell::sse::append_comment(out, "pg_doorbell");
 }
 
-void Formatter::event(std::string &out, const doorbell::Event &event)
+void Formatter::event(std::string &out, const doorbell::Event &event, std::string_view cursor)
 {
 	switch (format_) {
 	case Format::sse: {
@@ -39,7 +39,7 @@ void Formatter::event(std::string &out, const doorbell::Event &event)
 		if (found != streams_.end())
 			marks_[static_cast<std::size_t>(found - streams_.begin())] = doorbell::mark_of(event);
 		if (open_ended_)
-			doorbell::sse::append_event(out, {}, event.type, format_envelope(event));
+			doorbell::sse::append_event(out, cursor, event.type, format_envelope(event));
 		else
 			doorbell::sse::append_event(out, doorbell::format_cursor(marks_), event.type,
 										streams_.size() == 1 ? event.payload : format_envelope(event));
@@ -51,26 +51,38 @@ void Formatter::event(std::string &out, const doorbell::Event &event)
 		break;
 	default:
 		out += format_envelope(event);
+		if (!cursor.empty()) {
+			out.back() = ',';
+			out.append("\"cursor\":\"").append(cursor).append("\"}");
+		}
 		out += '\n';
 	}
 }
 
 void Formatter::gap(std::string &out, const doorbell::Gap &gap) const
 {
-	if (format_ == Format::sse) {
+	if (format_ == Format::sse && gap.asked < 0) {
+		doorbell::sse::append_gap(out, gap.stream, gap.low_water);
+	} else if (format_ == Format::sse) {
 		doorbell::sse::append_gap(out, gap.stream, gap.asked, gap.low_water);
 	} else if (format_ == Format::text) {
-		say("gap in " + gap.stream + ": events " + std::to_string(gap.asked + 1) + " to " +
-			std::to_string(gap.low_water) + " were trimmed away");
+		const std::string which = gap.asked < 0 ? "up to " : std::to_string(gap.asked + 1) + " to ";
+		say("gap in " + gap.stream + ": events " + which + std::to_string(gap.low_water) + " were trimmed away");
 	} else {
 		out += R"({"control":"gap","stream":)";
 		doorbell::append_json_string(out, gap.stream);
-		out += ",\"asked\":" + std::to_string(gap.asked) + ",\"low_water\":" + std::to_string(gap.low_water) + "}\n";
+		if (gap.asked >= 0)
+			out += ",\"asked\":" + std::to_string(gap.asked);
+		out += ",\"low_water\":" + std::to_string(gap.low_water) + "}\n";
 	}
 }
 
 void Formatter::reset(std::string &out, const doorbell::Reset &reset) const
 {
+	if (reset.stream.empty()) {
+		reset_prefix(out, reset);
+		return;
+	}
 	if (format_ == Format::sse) {
 		doorbell::sse::append_reset(out, reset.stream, reset.asked.seq, reset.low_water);
 	} else if (format_ == Format::text) {
@@ -81,6 +93,19 @@ void Formatter::reset(std::string &out, const doorbell::Reset &reset) const
 		doorbell::append_json_string(out, reset.stream);
 		out += ",\"asked\":" + std::to_string(reset.asked.seq) + ",\"low_water\":" + std::to_string(reset.low_water) +
 			   "}\n";
+	}
+}
+
+void Formatter::reset_prefix(std::string &out, const doorbell::Reset &reset) const
+{
+	if (format_ == Format::sse) {
+		doorbell::sse::append_reset(out, reset.cursor);
+	} else if (format_ == Format::text) {
+		say("reset: cursor " + reset.cursor + " is not of this history; starting again from the beginning");
+	} else {
+		out += R"({"control":"reset","prefix":)";
+		doorbell::append_json_string(out, reset.prefix);
+		out += ",\"asked\":\"" + reset.cursor + "\"}\n";
 	}
 }
 

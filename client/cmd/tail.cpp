@@ -3,8 +3,9 @@
 // 1. One loop waits for the subscriber, for a signal and for stdout, in one poll(2).
 // 2. When the reader of stdout is slow, the subscriber is paused at high_output bytes and goes on at low_output. It is
 //    still polled, so that its listener never holds back the server's NOTIFY queue.
-// 3. It ends by a signal, by --count, or when the reader of stdout is gone; each is a success.
+// 3. All streams, or one prefix and nothing else, have a cursor, which is printed with each event.
 // 4. With --consumer it starts where that consumer's cursors are, and moves them behind what has been written.
+// 5. It ends by a signal, by --count, or when the reader of stdout is gone; each is a success.
 #include "command.hpp"
 #include "committer.hpp"
 #include "format.hpp"
@@ -34,8 +35,9 @@ constexpr std::size_t low_output = high_output / 2;
 struct Starts {
 	std::vector<doorbell::Start> named;
 	std::vector<doorbell::Mark> marks;
-	doorbell::Start others = doorbell::Start::now();
+	doorbell::AllStart others = doorbell::AllStart::now();
 	std::vector<std::string> unsettled; // those whose cursor is yet to be committed
+	bool others_unsettled = false;
 };
 
 struct Tail {
@@ -49,7 +51,9 @@ struct Tail {
 	bool summary = false;
 
 	bool open_ended() const { return all || !prefixes.empty(); }
-	void check() const;	   // throws CLI::ValidationError
+	bool has_one_cursor() const { return all || (prefixes.size() == 1 && streams.empty()); } // for all that it follows
+	std::string prefix() const { return all ? "" : prefixes.front(); }						 // of that cursor
+	void check() const;																		 // throws CLI::ValidationError
 	Starts starts() const; // as --after has them
 	int run(const doorbell::ConnectOptions &connect) const;
 };
@@ -60,11 +64,11 @@ void Tail::check() const
 		throw CLI::ValidationError("--all: follows every stream, so it excludes streams and --prefix");
 	if (!all && streams.empty() && prefixes.empty())
 		throw CLI::ValidationError("nothing to follow: give streams, --prefix or --all");
-	if (open_ended() && !consumer.empty())
-		throw CLI::ValidationError("--consumer: needs named streams, so it excludes --prefix and --all");
-	if (open_ended() && !after.empty() && after != "now" && after != "0")
-		throw CLI::ValidationError("--after: \"" + after +
-								   "\" is a place in named streams; --prefix and --all start at 0 or now");
+	if (open_ended() && !has_one_cursor() && !consumer.empty())
+		throw CLI::ValidationError("--consumer: needs one cursor, so several prefixes, or one and streams, exclude it");
+	if (open_ended() && !has_one_cursor() && !after.empty() && after != "now" && after != "0")
+		throw CLI::ValidationError("--after: several prefixes, or one and streams, begin at 0 or now, not at \"" +
+								   after + '"');
 	try {
 		starts();
 	} catch (const doorbell::Error &error) {
@@ -75,10 +79,13 @@ void Tail::check() const
 Starts Tail::starts() const
 {
 	Starts starts;
-	if (after == "0")
-		starts.others = doorbell::Start::beginning();
-	const std::string first = consumer.empty() ? "now" : "0";
-	starts.named = parse_starts(after.empty() ? first : after, streams.size());
+	const std::string first = !after.empty() ? after : consumer.empty() ? "now" : "0";
+	if (first == "0")
+		starts.others = doorbell::AllStart::beginning();
+	else if (has_one_cursor() && first != "now")
+		starts.others = doorbell::AllStart::after(first);
+	if (!has_one_cursor())
+		starts.named = parse_starts(first, streams.size());
 	for (const doorbell::Start start : starts.named)
 		starts.marks.push_back(start.mark());
 	return starts;
@@ -96,6 +103,12 @@ Starts consumer_starts(const Tail &tail, Committer &committer)
 			starts.unsettled.push_back(tail.streams[i]);
 		}
 	}
+	if (tail.has_one_cursor()) {
+		if (std::optional<std::string> cursor = committer.committed())
+			starts.others = doorbell::AllStart::after(std::move(*cursor));
+		else
+			starts.others_unsettled = true;
+	}
 	return starts;
 }
 
@@ -103,8 +116,8 @@ class Follower {
 public:
 	// committer: null without a consumer
 	Follower(const Tail &tail, Starts starts, Committer *committer, const doorbell::ConnectOptions &connect)
-		: committer_(committer), starts_(std::move(starts)),
-		  formatter_(tail.format, tail.streams, starts_.marks, tail.open_ended()), left_(tail.count),
+		: committer_(committer), starts_(std::move(starts)), has_cursor_(tail.has_one_cursor()),
+		  prefix_(has_cursor_ ? tail.prefix() : ""), formatter_(tail.format, tail.streams, starts_.marks, tail.open_ended()), left_(tail.count),
 		  subscriber_(options(connect), handlers())
 	{
 		for (std::size_t i = 0; i < tail.streams.size(); i++)
@@ -160,6 +173,12 @@ private:
 		};
 		starts_.unsettled.erase(std::remove_if(starts_.unsettled.begin(), starts_.unsettled.end(), settled),
 								starts_.unsettled.end());
+		if (starts_.others_unsettled) {
+			if (std::optional<std::string> cursor = subscriber_.cursor(prefix_)) {
+				committer_->note(std::move(*cursor), output_);
+				starts_.others_unsettled = false;
+			}
+		}
 		committer_->advance(output_);
 	}
 
@@ -174,9 +193,12 @@ private:
 	{
 		doorbell::Handlers handlers;
 		handlers.on_event = [this](const doorbell::Event &event) {
-			formatter_.event(output_.text(), event);
+			std::string cursor = has_cursor_ ? *subscriber_.cursor(prefix_) : "";
+			formatter_.event(output_.text(), event, cursor);
 			summary_.event(event);
-			if (committer_ != nullptr)
+			if (committer_ != nullptr && has_cursor_)
+				committer_->note(std::move(cursor), output_, std::exchange(was_reset_, false));
+			else if (committer_ != nullptr)
 				committer_->note(event.stream, mark_of(event), output_);
 			left_--;
 			pause_if_full();
@@ -184,7 +206,9 @@ private:
 		handlers.on_gap = [this](const doorbell::Gap &gap) { formatter_.gap(output_.text(), gap); };
 		handlers.on_reset = [this](const doorbell::Reset &reset) {
 			formatter_.reset(output_.text(), reset);
-			if (committer_ != nullptr)
+			if (has_cursor_)
+				was_reset_ = true;
+			else if (committer_ != nullptr)
 				committer_->note(reset.stream, {reset.low_water, 0}, output_, true);
 		};
 		handlers.on_state = [this](doorbell::State state) {
@@ -213,6 +237,9 @@ private:
 
 	Committer *committer_;
 	Starts starts_;
+	bool has_cursor_;
+	std::string prefix_; // of that cursor
+	bool was_reset_ = false; // so the next cursor is of another history than what the consumer committed
 	Formatter formatter_;
 	Output output_;
 	Summary summary_;
@@ -247,8 +274,8 @@ void add_tail(CLI::App &app, Command &command)
 		->allow_extra_args(false);
 	sub->add_flag("--all", tail->all, "all streams, also new ones");
 	sub->add_option("--after", tail->after,
-					"begin behind a seq, behind a cursor (one mark for each stream), at 0 or now (default: now; "
-					"with --consumer, where it has no cursor: 0)")
+					"begin behind a seq, behind a cursor (one mark for each stream, or that of --all or --prefix), at "
+					"0 or now (default: now; with --consumer, where it has no cursor: 0)")
 		->option_text("N|CURSOR|now");
 	sub->add_option(
 		   "--consumer", tail->consumer,

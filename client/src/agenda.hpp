@@ -44,6 +44,7 @@ public:
 	void forget(std::string_view stream);
 	void clear();
 
+	std::size_t size() const noexcept { return items_.size(); }
 	TimePoint next() const; // when take() may have something
 	bool is_due(TimePoint now) const { return next() <= now; }
 

@@ -2,6 +2,7 @@
 #include <doorbell/log.hpp>
 
 #include "connection.hpp"
+#include "history.hpp"
 #include "wait.hpp"
 
 #include <utility>
@@ -129,6 +130,29 @@ std::vector<Event> Log::replay_many(const std::vector<Position> &positions, int 
 				   Params().text_array(streams).int8_array(after_seqs).int4(max_events)));
 }
 
+std::vector<AllEvent> Log::replay_all(std::optional<std::string_view> cursor, int max_events, std::string_view prefix)
+{
+	const Result result =
+		impl_->ask(detail::read_all_sql, Params().text_or_null(address_of(cursor)).int4(max_events).text(prefix));
+	std::vector<AllEvent> events(static_cast<std::size_t>(result.rows()));
+	for (int row = 0; row < result.rows(); row++) {
+		AllEvent &each = events[static_cast<std::size_t>(row)];
+		each.cursor = result.text(row, 5);
+		if (detail::is_gap(result, row)) {
+			each.event.stream = result.text(row, 0);
+			each.event.seq = result.int8(row, 1);
+		} else {
+			detail::read_entry(result, row, each.event);
+		}
+	}
+	return events;
+}
+
+std::string Log::high_water_all()
+{
+	return std::string(impl_->ask(detail::high_water_all_sql, {}).text(0, 0));
+}
+
 std::int64_t Log::high_water(std::string_view stream)
 {
 	return impl_->ask("SELECT doorbell.high_water($1)", Params().text(stream)).int8(0, 0);
@@ -181,6 +205,11 @@ std::optional<Mark> Log::cursor(std::string_view consumer, std::string_view stre
 void Log::commit_cursor(std::string_view consumer, std::string_view cursor)
 {
 	impl_->ask("SELECT doorbell.commit_cursor($1, $2)", Params().text(consumer).text(cursor));
+}
+
+void Log::move_cursor(std::string_view consumer, std::string_view cursor)
+{
+	impl_->ask("SELECT doorbell.move_cursor($1, $2)", Params().text(consumer).text(cursor));
 }
 
 std::optional<std::string> Log::cursor(std::string_view consumer)

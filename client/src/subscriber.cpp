@@ -9,6 +9,7 @@
 namespace doorbell {
 
 using detail::Connection;
+using detail::Result;
 using Status = Connection::Status;
 
 namespace {
@@ -30,23 +31,23 @@ ListenerOptions listener_options(const SubscriberOptions &options)
 } // namespace
 
 Subscriber::Impl::Impl(SubscriberOptions options, Handlers handlers)
-	: options_(std::move(options)), handlers_(std::move(handlers)), listener_(
-																		listener_options(options_),
-																		[this](const Pointer &pointer) {
-																			on_ring(pointer);
-																			if (handlers_.on_ring)
-																				handlers_.on_ring(pointer);
-																		},
-																		[this](State state) {
-																			if (state == State::live) {
-																				stats_.listener_connects++;
-																				request_sweep();
-																				if (handlers_.on_ring)
-																					handlers_.on_ring(Pointer{});
-																			}
-																		}),
-	  reader_(options_.connect), reader_backoff_(options_.retry.first, options_.retry.limit),
-	  agenda_(first_retry, std::max(options_.sweep_interval, first_retry)),
+	: options_(std::move(options)), handlers_(std::move(handlers)),
+	  listener_(
+		  listener_options(options_),
+		  [this](const Pointer &pointer) {
+			  on_ring(pointer);
+			  if (handlers_.on_ring)
+				  handlers_.on_ring(pointer);
+		  },
+		  [this](State state) {
+			  if (state == State::live) {
+				  stats_.listener_connects++;
+				  request_sweep();
+				  if (handlers_.on_ring)
+					  handlers_.on_ring(Pointer{});
+			  }
+		  }),
+	  reader_(options_.connect), reader_backoff_(options_.retry.first, options_.retry.limit), agenda_(new_agenda()),
 	  patience_end_(detail::deadline_after(options_.sweep_interval)),
 	  limit_(std::min(detail::first_limit, options_.batch))
 {
@@ -54,6 +55,11 @@ Subscriber::Impl::Impl(SubscriberOptions options, Handlers handlers)
 		throw Error("invalid batch " + std::to_string(options_.batch) + ": must be at least 1");
 	if (options_.sweep_interval.count() < 1)
 		throw Error("invalid sweep_interval: must be at least 1 ms");
+}
+
+detail::Agenda Subscriber::Impl::new_agenda() const
+{
+	return detail::Agenda(first_retry, std::max(options_.sweep_interval, first_retry));
 }
 
 std::size_t Subscriber::Impl::poll(milliseconds timeout)
@@ -109,7 +115,10 @@ void Subscriber::Impl::advance_reader()
 			answer_.emplace(Answer{std::exchange(request_, {}), std::move(*result)});
 		}
 	} catch (const Error &error) {
-		reader_failed(error);
+		if (error.is_other_history() && request_.kind == Request::Kind::read_prefix)
+			answer_.emplace(Answer{std::exchange(request_, {}), Result(nullptr), true});
+		else
+			reader_failed(error);
 	}
 }
 
@@ -120,6 +129,8 @@ void Subscriber::Impl::reader_failed(const Error &error)
 	reader_retry_at_ = detail::deadline_after(reader_backoff_.next());
 	request_ = {};
 	agenda_.clear();
+	for (auto &[prefix, followed] : prefixes_)
+		followed.forget();
 	sweep_ = {};
 	sweep_at_ = Clock::time_point::min();
 	verified_ = false;
@@ -173,7 +184,7 @@ Clock::time_point Subscriber::Impl::deadline() const
 		return std::min(earliest, patience_end_);
 	if (!starts_.empty())
 		return Clock::time_point::min();
-	return follows_anything() ? std::min({earliest, sweep_at_, agenda_.next()}) : earliest;
+	return follows_anything() ? std::min({earliest, sweep_at_, agenda_.next(), prefixes_due()}) : earliest;
 }
 
 Subscriber::Subscriber(SubscriberOptions options, Handlers handlers)
@@ -193,7 +204,7 @@ void Subscriber::unfollow(std::string_view stream)
 	impl_->unfollow(stream);
 }
 
-void Subscriber::follow_prefix(std::string_view prefix, Start start)
+void Subscriber::follow_prefix(std::string_view prefix, const AllStart &start)
 {
 	impl_->follow_prefix(prefix, start);
 }
@@ -248,6 +259,16 @@ Clock::time_point Subscriber::deadline() const
 std::optional<Mark> Subscriber::mark(std::string_view stream) const
 {
 	return impl_->marks_.at(stream);
+}
+
+std::optional<std::string> Subscriber::cursor(std::string_view prefix) const
+{
+	return impl_->cursor(prefix);
+}
+
+const std::string *Subscriber::telling_prefix() const noexcept
+{
+	return impl_->telling_prefix_;
 }
 
 State Subscriber::state() const noexcept

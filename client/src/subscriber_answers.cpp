@@ -18,11 +18,6 @@ namespace {
 constexpr milliseconds longest_deaf{10}; // between two looks at the listener while handlers run
 constexpr milliseconds lull{1};			 // of rings that flow
 
-bool begins_with(std::string_view text, std::string_view prefix)
-{
-	return text.substr(0, prefix.size()) == prefix;
-}
-
 } // namespace
 
 void Subscriber::Impl::follow(std::string_view stream, Start start)
@@ -42,54 +37,8 @@ void Subscriber::Impl::unfollow(std::string_view stream)
 	if (found == named_.end())
 		return;
 	changes_++;
-	if (pattern_of(stream) == nullptr)
-		forget(stream);
+	forget(stream);
 	named_.erase(found);
-}
-
-void Subscriber::Impl::follow_prefix(std::string_view prefix, Start start)
-{
-	if (start.kind() == Start::Kind::after)
-		throw Error("invalid start: many streams cannot begin after one mark");
-	detail::check_prefix(prefix);
-	const auto same = [prefix](const Pattern &pattern) { return pattern.prefix == prefix; };
-	if (std::any_of(patterns_.begin(), patterns_.end(), same))
-		return;
-	changes_++;
-	patterns_.push_back({std::string(prefix), start});
-	request_sweep();
-}
-
-void Subscriber::Impl::unfollow_prefix(std::string_view prefix)
-{
-	const auto same = [prefix](const Pattern &pattern) { return pattern.prefix == prefix; };
-	const auto found = std::find_if(patterns_.begin(), patterns_.end(), same);
-	if (found == patterns_.end())
-		return;
-	changes_++;
-	patterns_.erase(found);
-	request_sweep(); // the running one counts patterns
-
-	std::vector<std::string> orphans;
-	const auto is_orphan = [&](const std::string &stream) {
-		return begins_with(stream, prefix) && named_.count(stream) == 0 && pattern_of(stream) == nullptr;
-	};
-	for (const auto &[stream, mark] : marks_.all())
-		if (is_orphan(stream))
-			orphans.push_back(stream);
-	for (const auto &[stream, start] : starts_)
-		if (is_orphan(stream))
-			orphans.push_back(stream);
-	for (const std::string &stream : orphans)
-		forget(stream);
-}
-
-const Subscriber::Impl::Pattern *Subscriber::Impl::pattern_of(std::string_view stream) const
-{
-	for (const Pattern &pattern : patterns_)
-		if (begins_with(stream, pattern.prefix))
-			return &pattern;
-	return nullptr;
 }
 
 void Subscriber::Impl::forget(std::string_view stream)
@@ -108,35 +57,35 @@ void Subscriber::Impl::on_ring(const Pointer &pointer)
 		request_sweep();
 		return;
 	}
+	if (named_.find(pointer.stream) == named_.end()) {
+		ring_prefixes(pointer);
+		return;
+	}
 	const std::optional<Mark> mark = marks_.at(pointer.stream);
-	if (mark || starts_.find(pointer.stream) != starts_.end()) {
-		if (!mark || pointer.seq > mark->seq) // a starting stream is read as soon as its start is settled
-			agenda_.ring(pointer.stream, pointer.seq, Clock::now());
-		return;
-	}
-	const Pattern *pattern = pattern_of(pointer.stream);
-	if (pattern == nullptr)
-		return;
-	if (pattern->discovered) { // a new stream
-		marks_.place(pointer.stream, {});
+	if (!mark || pointer.seq > mark->seq) // a starting stream is read as soon as its start is settled
 		agenda_.ring(pointer.stream, pointer.seq, Clock::now());
-	} else {
-		request_sweep(); // the discovery that is in flight may not see it
-	}
 }
 
 void Subscriber::Impl::work_through_answer()
 {
 	Answer &answer = *answer_;
+	if (answer.other_history) {
+		reset_prefix(answer);
+		answer_.reset();
+		return;
+	}
 	const int rows = answer.result.rows();
 	while (true) {
 		for (; answer.row < rows; answer.row++) {
 			switch (answer.request.kind) {
-			case Request::Kind::discover:
-				discovered(answer);
+			case Request::Kind::start_prefix:
+				prefix_started(answer);
 				break;
 			case Request::Kind::survey:
 				surveyed(answer);
+				break;
+			case Request::Kind::read_prefix:
+				read_prefix_row(answer);
 				break;
 			default:
 				if (answer.waters)
@@ -156,12 +105,10 @@ void Subscriber::Impl::work_through_answer()
 		answer.row = 0;
 	}
 
-	if (answer.request.kind == Request::Kind::discover) {
-		for (Pattern &pattern : patterns_)
-			pattern.discovered |= pattern.prefix == answer.request.prefix;
-	} else if (answer.request.kind == Request::Kind::read) {
+	if (answer.request.kind == Request::Kind::read)
 		finish_read(answer);
-	}
+	else if (answer.request.kind == Request::Kind::read_prefix)
+		finish_read_prefix(answer);
 	answer_.reset();
 }
 
@@ -175,25 +122,6 @@ void Subscriber::Impl::listen_between()
 	while (heard > 0 && Clock::now() < end)
 		heard = listener_.poll(lull);
 	listened_at_ = Clock::now();
-}
-
-// One stream of a pattern.
-void Subscriber::Impl::discovered(const Answer &answer)
-{
-	const std::string_view stream = answer.result.text(answer.row, 0);
-	if (marks_.at(stream) || starts_.find(stream) != starts_.end())
-		return;
-	const std::string &prefix = answer.request.prefix;
-	const auto same = [&prefix](const Pattern &pattern) { return pattern.prefix == prefix; };
-	const auto pattern = std::find_if(patterns_.begin(), patterns_.end(), same);
-	if (pattern == patterns_.end())
-		return;
-	if (pattern->discovered)
-		starts_.emplace(stream, Start::after({}));
-	else if (pattern->start.kind() == Start::Kind::now)
-		starts_.emplace(stream, Start::after({answer.result.int8(answer.row, 2), 0}));
-	else
-		starts_.emplace(stream, pattern->start);
 }
 
 // One stream of a survey. Skips those that were moved since it was asked for.
@@ -281,7 +209,7 @@ void Subscriber::Impl::tell_reset(const std::string &stream, Mark asked, std::in
 {
 	move(stream, {low_water, 0}, [&] {
 		if (handlers_.on_reset)
-			handlers_.on_reset({stream, asked, low_water});
+			handlers_.on_reset({stream, asked, low_water, {}, {}});
 	});
 }
 
@@ -354,10 +282,16 @@ void Subscriber::Impl::finish_read(const Answer &answer)
 		const bool moved = mark->seq > answer.request.after[i];
 		agenda_.done(stream, mark->seq, moved, full && moved, now);
 	}
+	grow_limit(answer.result, events);
+}
 
+// The limit of the next read, from the bytes of this one: payloads, and cursors or marks.
+void Subscriber::Impl::grow_limit(const Result &result, int events)
+{
 	std::size_t bytes = 0;
-	for (int row = 0; row < answer.result.rows(); row++)
-		bytes += static_cast<std::size_t>(PQgetlength(answer.result.get(), row, 3));
+	for (int row = 0; row < result.rows(); row++)
+		for (const int column : {3, 5})
+			bytes += static_cast<std::size_t>(PQgetlength(result.get(), row, column));
 	limit_ = detail::next_limit(limit_, events, bytes, options_);
 }
 

@@ -32,20 +32,34 @@ void Subscriber::Impl::ask()
 	if (!sweep_.active && follows_anything() && Clock::now() >= sweep_at_) {
 		if (detail::fault(detail::place::history_read))
 			return;
-		sweep_ = {};
-		sweep_.active = true;
-		sweep_.survey = marks_.size() > 0;
+		begin_sweep();
 	}
-
 	try {
-		const bool read_first = verified_ && (!sweep_.active || last_was_sweep_);
-		if (ask_survey_of_starts() || (read_first && ask_read()) || ask_for_sweep())
-			return;
-		if (verified_)
-			ask_read();
+		if (!ask_survey_of_starts() && !ask_start_of_prefix())
+			ask_in_turn();
 	} catch (const Error &error) { // from sending: the connection broke
 		reader_failed(error);
 	}
+}
+
+bool Subscriber::Impl::ask_in_turn()
+{
+	constexpr unsigned turns = 3;
+	for (unsigned tries = 0; tries <= turns; tries++) { // one more, because the end of a sweep lets streams be read
+		turn_ = (turn_ + 1) % turns;
+		if (turn_ == 0 ? ask_for_sweep() : turn_ == 1 ? ask_read() : ask_read_prefix())
+			return true;
+	}
+	return false;
+}
+
+void Subscriber::Impl::begin_sweep()
+{
+	sweep_ = {};
+	sweep_.active = true;
+	sweep_.survey = marks_.size() > 0;
+	for (auto &[prefix, followed] : prefixes_)
+		followed.wanted = true;
 }
 
 bool Subscriber::Impl::ask_survey_of_starts()
@@ -67,29 +81,19 @@ bool Subscriber::Impl::ask_for_sweep()
 {
 	if (!sweep_.active)
 		return false;
-	last_was_sweep_ = true;
-	if (sweep_.patterns < patterns_.size()) {
-		Request request;
-		request.kind = Request::Kind::discover;
-		request.prefix = patterns_[sweep_.patterns].prefix;
-		const Params params = Params().text(request.prefix);
-		sweep_.patterns++;
-		send(std::move(request), detail::discover_sql, params);
-		return true;
-	}
+	std::vector<std::string> streams;
+	std::vector<std::int64_t> given;
 	if (sweep_.survey) {
-		std::vector<std::string> streams;
-		std::vector<std::int64_t> given;
 		for (auto mark = marks_.next(sweep_.surveyed_to); mark != marks_.all().end() && streams.size() < survey_streams;
 			 ++mark) {
 			streams.push_back(mark->first);
 			given.push_back(mark->second.seq);
 		}
-		if (!streams.empty()) {
-			sweep_.surveyed_to = streams.back();
-			send_survey(streams, given);
-			return true;
-		}
+	}
+	if (!streams.empty()) {
+		sweep_.surveyed_to = streams.back();
+		send_survey(streams, given);
+		return true;
 	}
 	sweep_.active = false;
 	sweep_at_ = sweep_.again ? Clock::time_point::min() : detail::deadline_after(options_.sweep_interval);
@@ -100,6 +104,8 @@ bool Subscriber::Impl::ask_for_sweep()
 
 bool Subscriber::Impl::ask_read()
 {
+	if (!verified_)
+		return false;
 	Request request;
 	request.kind = Request::Kind::read;
 	request.limit = limit_;
@@ -112,7 +118,6 @@ bool Subscriber::Impl::ask_read()
 	if (request.streams.empty())
 		return false;
 
-	last_was_sweep_ = false;
 	std::vector<std::string_view> keys(request.streams.begin(), request.streams.end());
 	for (const std::string &stream : request.streams)
 		request.after.push_back(*seq_of(stream));

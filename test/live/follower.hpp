@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,35 @@ private:
 	}
 };
 
+// A handler that throws the first two times, and polling through that.
+class Thrower {
+public:
+	explicit Thrower(Follower &follower) : follower_(follower) {}
+
+	void operator()()
+	{
+		if (++calls < 3)
+			throw std::logic_error("a handler's own");
+	}
+
+	void until_events(std::size_t count, const std::function<void()> &after_exception)
+	{
+		while (follower_.events.size() < count) {
+			try {
+				follower_.until_events(count);
+			} catch (const std::logic_error &) {
+				after_exception();
+			}
+		}
+		EXPECT_EQ(calls, 3) << "the same again until it is taken";
+	}
+
+	int calls = 0;
+
+private:
+	Follower &follower_;
+};
+
 inline std::vector<std::int64_t> one_to(std::int64_t last, std::int64_t first = 1)
 {
 	std::vector<std::int64_t> seqs;
@@ -129,6 +159,26 @@ struct LiveTest : testing::Test {
 	std::string append(const std::string &stream, const std::string &payload = "{}")
 	{
 		return sql("SELECT doorbell.append(" + literal(stream) + ", 't', " + literal(payload) + ")");
+	}
+
+	void append_to(const std::string &stream, int count)
+	{
+		sql("SELECT doorbell.append(" + literal(stream) + ", 't', to_jsonb(i)) FROM generate_series(1, " +
+			std::to_string(count) + ") i");
+	}
+
+	void trim(const std::string &stream, int through)
+	{
+		sql("SELECT doorbell.trim(" + literal(stream) + ", " + std::to_string(through) + ")");
+	}
+
+	// Sessions end, and the database comes back as somebody else's or an older one.
+	void replace_by(const std::string &other)
+	{
+		sql = Session(primary().dsn("postgres"));
+		sql("DROP DATABASE " + database.name() + " WITH (FORCE)");
+		sql("ALTER DATABASE " + other + " RENAME TO " + database.name());
+		sql = Session(database.dsn());
 	}
 
 	Database database;

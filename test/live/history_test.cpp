@@ -9,27 +9,7 @@ using doorbell::milliseconds;
 using doorbell::Start;
 using Seqs = std::vector<std::int64_t>;
 
-struct HistoryTest : LiveTest {
-	void append_to(const std::string &stream, int count)
-	{
-		sql("SELECT doorbell.append(" + literal(stream) + ", 't', to_jsonb(i)) FROM generate_series(1, " +
-			std::to_string(count) + ") i");
-	}
-
-	void trim(const std::string &stream, int through)
-	{
-		sql("SELECT doorbell.trim(" + literal(stream) + ", " + std::to_string(through) + ")");
-	}
-
-	// Sessions end, and the database comes back as somebody else's or an older one.
-	void replace_by(const std::string &other)
-	{
-		sql = Session(primary().dsn("postgres"));
-		sql("DROP DATABASE " + database.name() + " WITH (FORCE)");
-		sql("ALTER DATABASE " + other + " RENAME TO " + database.name());
-		sql = Session(database.dsn());
-	}
-};
+struct HistoryTest : LiveTest {};
 
 TEST_F(HistoryTest, S3_a_start_older_than_low_water_is_a_gap_and_goes_on_from_there)
 {
@@ -260,35 +240,6 @@ TEST_F(HistoryTest, C6_nor_on_a_connection_that_lives_through_the_change)
 	EXPECT_EQ(follower.seqs("s"), (Seqs{1, 2, 3, 1, 2, 3, 4, 5, 6}));
 	EXPECT_EQ(follower.subscriber.stats().reader_connects, 1u);
 }
-
-// A handler that throws the first two times, and polling through that.
-class Thrower {
-public:
-	explicit Thrower(Follower &follower) : follower_(follower) {}
-
-	void operator()()
-	{
-		if (++calls < 3)
-			throw std::logic_error("a handler's own");
-	}
-
-	void until_events(std::size_t count, const std::function<void()> &after_exception)
-	{
-		while (follower_.events.size() < count) {
-			try {
-				follower_.until_events(count);
-			} catch (const std::logic_error &) {
-				after_exception();
-			}
-		}
-		EXPECT_EQ(calls, 3) << "the same again until it is taken";
-	}
-
-	int calls = 0;
-
-private:
-	Follower &follower_;
-};
 
 TEST_F(HistoryTest, C3_an_event_handler_that_throws_leaves_the_mark_and_gets_the_event_again)
 {

@@ -134,6 +134,51 @@ TEST_F(LogTest, replays_many_streams_in_one_call_and_shares_it_fairly)
 	EXPECT_TRUE(log.replay_many({}).empty());
 }
 
+TEST_F(LogTest, replays_all_streams_from_cursor_to_cursor)
+{
+	EXPECT_TRUE(log.replay_all().empty());
+	const std::string nothing = log.high_water_all();
+	sql("SELECT doorbell.append('p:' || i % 3, 't', to_jsonb(i)) FROM generate_series(1, 30) i");
+	sql("SELECT doorbell.append('q', 't', '{}')");
+	const std::string now = log.high_water_all();
+	EXPECT_EQ(log.replay_all().size(), 31u);
+	EXPECT_EQ(log.replay_all(nothing).size(), 31u);
+	EXPECT_TRUE(log.replay_all(now).empty());
+
+	std::map<std::string, Seqs> given;
+	std::optional<std::string> cursor;
+	for (std::vector<doorbell::AllEvent> page = log.replay_all(cursor, 7, "p:"); !page.empty();
+		 page = log.replay_all(cursor, 7, "p:")) {
+		EXPECT_LE(page.size(), 7u);
+		for (const doorbell::AllEvent &each : page) {
+			EXPECT_FALSE(each.is_gap());
+			given[each.event.stream].push_back(each.event.seq);
+		}
+		cursor = page.back().cursor;
+	}
+	EXPECT_EQ(given, (std::map<std::string, Seqs>{{"p:0", one_to(10)}, {"p:1", one_to(10)}, {"p:2", one_to(10)}}));
+
+	sql("SELECT doorbell.append_batch('p:0', '{a,b}', '{1,2}')");
+	sql("SELECT doorbell.trim('p:0', 11)");
+	const std::vector<doorbell::AllEvent> rest = log.replay_all(cursor, 100, "p:");
+	ASSERT_EQ(rest.size(), 2u);
+	EXPECT_TRUE(rest[0].is_gap());
+	EXPECT_EQ(rest[0].event.stream, "p:0");
+	EXPECT_EQ(rest[0].event.seq, 11);
+	EXPECT_EQ(rest[1].event.type, "b");
+	EXPECT_EQ(rest[1].event.payload, "2");
+	EXPECT_TRUE(log.replay_all(rest[1].cursor, 100, "p:").empty());
+
+	EXPECT_TRUE(names(refusal("22023", [&] { log.replay_all("all1.nonsense"); }), "\"all1.nonsense\""));
+	sql("BEGIN; DROP EXTENSION pg_doorbell; CREATE EXTENSION pg_doorbell; COMMIT");
+	try {
+		log.replay_all(cursor);
+		ADD_FAILURE() << "accepted";
+	} catch (const doorbell::Error &error) {
+		EXPECT_TRUE(error.is_other_history()) << error.what();
+	}
+}
+
 TEST_F(LogTest, tells_the_waters_and_lists_the_streams)
 {
 	sql("SELECT doorbell.append('p:a', 't', '{}') FROM generate_series(1, 5)");

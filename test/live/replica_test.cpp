@@ -6,6 +6,7 @@
 namespace live {
 namespace {
 
+using doorbell::AllStart;
 using doorbell::milliseconds;
 using doorbell::Start;
 using doorbell::State;
@@ -22,6 +23,20 @@ struct ReplicaTest : LiveTest {
 		const std::string end = sql("SELECT pg_current_wal_flush_lsn()");
 		Session there(on_standby("test"));
 		wait_for("the standby", [&] { return there("SELECT pg_last_wal_replay_lsn() >= '" + end + "'") == "t"; });
+	}
+
+	// Nothing new gets there until pg_wal_replay_resume().
+	void pause(Session &there)
+	{
+		there("SELECT pg_wal_replay_pause()");
+		wait_for("the pause", [&] { return there("SELECT pg_get_wal_replay_pause_state()") == "paused"; });
+	}
+
+	doorbell::SubscriberOptions reading_there() const
+	{
+		doorbell::SubscriberOptions options = options_for(database);
+		options.connect.dsn = on_standby("reader");
+		return options;
 	}
 
 	Server standby{primary().dsn("postgres")};
@@ -46,19 +61,20 @@ TEST_F(ReplicaTest, L8_a_listener_on_a_standby_is_named_and_events_arrive_by_swe
 TEST_F(ReplicaTest, events_rung_by_the_primary_are_read_from_a_replica_as_soon_as_it_has_them)
 {
 	catch_up();
-	doorbell::SubscriberOptions options = options_for(database);
-	options.connect.dsn = on_standby("reader");
-	Follower follower(options);
+	Follower follower(reading_there());
 	follower.subscriber.follow("s", Start::beginning());
+	follower.subscriber.follow_prefix("p:");
 	follower.until_live();
 	Session there(on_standby("test"));
-	there("SELECT pg_wal_replay_pause()");
-	wait_for("the pause", [&] { return there("SELECT pg_get_wal_replay_pause_state()") == "paused"; });
+	pause(there);
+	append("p:s");
 	append("s");
 	follower.until("reads in vain", [&] { return follower.subscriber.stats().reads >= 3; });
 	EXPECT_EQ(follower.events.size(), 0u);
 	there("SELECT pg_wal_replay_resume()");
-	follower.until_events(1);
+	follower.until_events(2);
+	EXPECT_EQ(follower.seqs("s"), one_to(1));
+	EXPECT_EQ(follower.seqs("p:s"), one_to(1));
 	EXPECT_TRUE(follower.resets.empty());
 }
 
@@ -66,13 +82,10 @@ TEST_F(ReplicaTest, C3_a_reader_that_moves_to_a_replica_which_lags_waits_for_it_
 {
 	catch_up();
 	Session there(on_standby("test"));
-	there("SELECT pg_wal_replay_pause()");
-	wait_for("the pause", [&] { return there("SELECT pg_get_wal_replay_pause_state()") == "paused"; });
+	pause(there);
 	append("s");
 	append("s");
-	doorbell::SubscriberOptions options = options_for(database);
-	options.connect.dsn = on_standby("reader");
-	Follower follower(options);
+	Follower follower(reading_there());
 	doorbell::ConnectOptions on_primary;
 	on_primary.dsn = database.dsn();
 	const doorbell::Mark mark = doorbell::mark_of(doorbell::Log(on_primary).replay("s", 1).at(0));
@@ -85,6 +98,35 @@ TEST_F(ReplicaTest, C3_a_reader_that_moves_to_a_replica_which_lags_waits_for_it_
 	append("s");
 	follower.until_events(1);
 	EXPECT_EQ(follower.seqs("s"), std::vector<std::int64_t>{3});
+}
+
+TEST_F(ReplicaTest, C3_a_cursor_of_the_primary_waits_on_a_replica_which_lags_without_a_reset)
+{
+	append("s");
+	catch_up();
+	Session there(on_standby("test"));
+	pause(there);
+	append("s");
+	append("t");
+	Follower before(database);
+	before.subscriber.follow_prefix("", AllStart::beginning());
+	before.until_events(3);
+	append("s");
+	const std::string cursor = before.subscriber.cursor("").value();
+
+	Follower follower(reading_there());
+	follower.subscriber.follow_prefix("", AllStart::after(cursor));
+	follower.until("reads in vain", [&] { return follower.subscriber.stats().reads >= 1; });
+	append("u");
+	follower.until("more of them", [&] { return follower.subscriber.stats().reads >= 4; });
+	EXPECT_TRUE(follower.events.empty());
+	EXPECT_EQ(follower.subscriber.cursor(""), cursor);
+	there("SELECT pg_wal_replay_resume()");
+	follower.until_events(2);
+	EXPECT_EQ(follower.seqs("s"), std::vector<std::int64_t>{3});
+	EXPECT_EQ(follower.seqs("u"), one_to(1));
+	EXPECT_TRUE(follower.resets.empty());
+	EXPECT_TRUE(follower.gaps.empty());
 }
 
 // The reader and the listener go to whichever of the two takes writes.
@@ -120,18 +162,24 @@ struct FailoverTest : ReplicaTest {
 TEST_F(FailoverTest, C3_to_a_standby_that_has_everything_loses_and_doubles_nothing)
 {
 	follower.subscriber.follow("s", Start::beginning());
-	append("s");
-	append("s");
-	follower.until_events(2);
+	follower.subscriber.follow_prefix("p", AllStart::beginning());
+	const auto append_both = [&] {
+		append("s");
+		append("p");
+	};
+	append_both();
+	append_both();
+	follower.until_events(4);
 	catch_up();
 	primary().stop(SIGQUIT);
 	fail_over();
-	append("s");
-	follower.until_events(3);
+	append_both();
+	follower.until_events(6);
 	follower.until("live", [&] { return follower.subscriber.state() == State::live; });
-	append("s");
-	follower.until_events(4);
+	append_both();
+	follower.until_events(8);
 	EXPECT_EQ(follower.seqs("s"), one_to(4));
+	EXPECT_EQ(follower.seqs("p"), one_to(4));
 	EXPECT_TRUE(follower.resets.empty());
 	EXPECT_TRUE(follower.gaps.empty());
 }
@@ -160,6 +208,31 @@ TEST_F(FailoverTest, C6_to_a_standby_that_lacks_events_is_a_reset_of_their_strea
 	EXPECT_EQ(follower.resets[0].low_water, 0);
 	EXPECT_EQ(follower.seqs("lost"), (std::vector<std::int64_t>{1, 2, 1, 2})) << "from low water";
 	EXPECT_EQ(follower.seqs("kept"), one_to(2));
+}
+
+TEST_F(FailoverTest, C6_to_a_standby_that_lacks_events_is_a_reset_of_a_subscription_by_prefix)
+{
+	follower.subscriber.follow_prefix("", AllStart::beginning());
+	append("lost");
+	append("kept");
+	follower.until_events(2);
+	catch_up();
+	standby.stop(SIGINT);
+	append("lost"); // never gets there
+	follower.until_events(3);
+	const std::optional<std::string> asked = follower.subscriber.cursor("");
+	primary().stop(SIGQUIT);
+	standby.start();
+	standby.await();
+	fail_over();
+	append("lost", "{\"other\": true}");
+	append("kept");
+	follower.until_events(7);
+	ASSERT_EQ(follower.resets.size(), 1u);
+	EXPECT_EQ(follower.resets[0].stream, "");
+	EXPECT_EQ(follower.resets[0].cursor, asked);
+	EXPECT_EQ(follower.seqs("lost"), (std::vector<std::int64_t>{1, 2, 1, 2})) << "from the beginning";
+	EXPECT_EQ(follower.seqs("kept"), (std::vector<std::int64_t>{1, 1, 2}));
 }
 
 } // namespace

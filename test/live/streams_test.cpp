@@ -1,10 +1,13 @@
 // What is followed: keys of every kind, prefixes, streams that appear later.
 #include "follower.hpp"
 
+#include <map>
+
 namespace live {
 namespace {
 
 namespace place = doorbell::detail::place;
+using doorbell::AllStart;
 using doorbell::milliseconds;
 using doorbell::Start;
 using Seqs = std::vector<std::int64_t>;
@@ -74,17 +77,18 @@ TEST_F(StreamsTest, a_prefix_follows_its_streams_and_no_others)
 	append("Repo:a");
 	append("repos:a");
 	Follower follower(database);
-	follower.subscriber.follow_prefix("repo:", Start::beginning());
+	follower.subscriber.follow_prefix("repo:", AllStart::beginning());
 	follower.until_events(2);
 	append("repo:a");
 	append("repo");
 	append("repo:c");
 	follower.until_events(4);
-	follower.expect_nothing_more(sql);
+	append("repo:last"); // comes behind whatever else might
+	follower.until_events(5);
 	EXPECT_EQ(follower.seqs("repo:a"), one_to(2));
 	EXPECT_EQ(follower.seqs("repo:b"), one_to(1));
 	EXPECT_EQ(follower.seqs("repo:c"), one_to(1));
-	EXPECT_EQ(follower.events.size(), 4u);
+	EXPECT_EQ(follower.seqs("repo:last"), one_to(1));
 }
 
 TEST_F(StreamsTest, a_prefix_from_now_skips_history_but_not_the_beginning_of_later_streams)
@@ -92,7 +96,7 @@ TEST_F(StreamsTest, a_prefix_from_now_skips_history_but_not_the_beginning_of_lat
 	append("p:old");
 	append("p:old");
 	Follower follower(database);
-	follower.subscriber.follow_prefix("p:", Start::now());
+	follower.subscriber.follow_prefix("p:", AllStart::now());
 	follower.until_live();
 	append("p:old");
 	append("p:new");
@@ -107,7 +111,7 @@ TEST_F(StreamsTest, L3_new_streams_of_a_prefix_are_found_by_the_sweep_when_their
 	doorbell::SubscriberOptions options = options_for(database);
 	options.sweep_interval = milliseconds(50);
 	Follower follower(options);
-	follower.subscriber.follow_prefix("p:", Start::now());
+	follower.subscriber.follow_prefix("p:", AllStart::now());
 	follower.until_live();
 	const std::uint64_t rings = follower.subscriber.stats().rings; // one for what is old may come that late
 	{
@@ -127,33 +131,48 @@ TEST_F(StreamsTest, a_stream_that_is_also_followed_by_name_keeps_its_own_start)
 		append("p:named");
 	append("p:other");
 	Follower follower(database);
-	follower.subscriber.follow_prefix("p:", Start::beginning());
+	follower.subscriber.follow_prefix("p:", AllStart::beginning());
 	follower.subscriber.follow("p:named", Start::after({2, 0}));
 	follower.until_events(2);
+	append("p:named");
+	append("p:other");
+	follower.until_events(4);
 	follower.expect_nothing_more(sql);
-	EXPECT_EQ(follower.seqs("p:named"), Seqs{3});
-	EXPECT_EQ(follower.seqs("p:other"), Seqs{1});
+	EXPECT_EQ(follower.seqs("p:named"), (Seqs{3, 4}));
+	EXPECT_EQ(follower.seqs("p:other"), one_to(2));
 }
 
-TEST_F(StreamsTest, overlapping_prefixes_deliver_an_event_once)
+TEST_F(StreamsTest, overlapping_prefixes_deliver_an_event_once_each_and_tell_which_they_are)
 {
+	const std::vector<std::string> prefixes{"", "a", "a:b"};
 	Follower follower(database);
-	follower.subscriber.follow_prefix("", Start::beginning());
-	follower.subscriber.follow_prefix("a", Start::beginning());
-	follower.subscriber.follow_prefix("a:b", Start::beginning());
+	std::map<std::string, Seqs> given;
+	follower.before_event = [&](const doorbell::Event &event) {
+		const std::string *prefix = follower.subscriber.telling_prefix();
+		given[prefix == nullptr ? "by name" : *prefix].push_back(event.seq);
+	};
+	for (const std::string &prefix : prefixes)
+		follower.subscriber.follow_prefix(prefix, AllStart::beginning());
+	follower.subscriber.follow("s", Start::beginning());
 	append("a:b:c");
-	follower.until_events(1);
+	follower.until_events(3);
+	append("s");
+	follower.until_events(4);
 	append("a:b:c");
-	follower.until_events(2);
-	follower.expect_nothing_more(sql);
-	EXPECT_EQ(follower.seqs("a:b:c"), one_to(2));
+	follower.until_events(7);
+	append("a:b:c");
+	follower.until_events(10);
+	for (const std::string &prefix : prefixes)
+		EXPECT_EQ(given[prefix], one_to(3)) << prefix;
+	EXPECT_EQ(given["by name"], one_to(1));
+	EXPECT_EQ(follower.subscriber.telling_prefix(), nullptr);
 }
 
 TEST_F(StreamsTest, what_is_no_longer_followed_is_not_delivered)
 {
 	Follower follower(database);
 	follower.subscriber.follow("s", Start::beginning());
-	follower.subscriber.follow_prefix("p:", Start::beginning());
+	follower.subscriber.follow_prefix("p:", AllStart::beginning());
 	follower.until_live();
 	append("s");
 	append("p:1");

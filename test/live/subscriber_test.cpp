@@ -160,7 +160,7 @@ TEST_F(SubscriberTest, L11_a_thousand_subscriptions_need_two_connections)
 	Follower follower(database);
 	for (int i = 0; i < 1'000; i++)
 		follower.subscriber.follow("s:" + std::to_string(i), Start::now());
-	follower.subscriber.follow_prefix("t:", Start::now());
+	follower.subscriber.follow_prefix("t:");
 	follower.until_live();
 	EXPECT_EQ(database.sessions("listener"), 1);
 	EXPECT_EQ(database.sessions("reader"), 1);

@@ -97,14 +97,70 @@ $node->safe_psql('postgres', q{SELECT doorbell.trim('file', 2)});
 like((doorbell('', qw(replay file --after 1)))[1], qr/^\{"control":"gap","stream":"file","asked":1,"low_water":2\}\n\{"stream":"file","seq":3,/,
 	'a replay from before low water begins with a gap');
 
+# replay of all streams
+sub cursors { return map { /"cursor":"([^"]+)"\}$/ ? $1 : "none in $_" } split /\n/, shift; }
+doorbell('', qw(append), "p:$_", 'made', "[$_]") for 1 .. 5;
+@lines = split /\n/, (doorbell('', qw(replay --all)))[1];
+is(scalar(grep { /^\{"stream":"numbers"/ } @lines), 2500, 'replay --all goes through pages to the end');
+is(scalar(grep { /^\{"stream":"s","seq":\d,.*,"payload":.*,"cursor":"all1\.[^"]+"\}$/ } @lines), 4,
+	'of every stream, and each event has its cursor in the last field');
+($status, $out, $err) = doorbell('', qw(replay --prefix p:));
+is(scalar(() = $out =~ /"stream":"p:/g), 5, 'replay --prefix prints what begins with it');
+my @cursors = cursors($out);
+is(scalar(@cursors), 5, 'and nothing else');
+is((doorbell('', qw(replay --all --prefix p: --after), $cursors[2]))[1], join('', map { "$_\n" } (split /\n/, $out)[ 3, 4 ]),
+	'--after a cursor prints what follows that event, in the same words');
+is((doorbell('', qw(replay --prefix p: --count 1 --after), $cursors[1]))[1], (split /\n/, $out)[2] . "\n", '--count ends it');
+is((doorbell('', qw(replay --prefix p: --after), $cursors[4]))[1], '', 'nothing follows the last one');
+like((doorbell('', qw(replay --prefix p: --format sse --count 1)))[1],
+	qr/^: pg_doorbell\n\nid: \Q$cursors[0]\E\nevent: made\ndata: \{"stream":"p:1",.*"payload":\[1\]\}\n\n$/,
+	'--format sse has the cursor as id and the envelope without it as data');
+$node->safe_psql('postgres', q{SELECT doorbell.append_batch('p:1', '{a,b}', '{1,2}'); SELECT doorbell.trim('p:1', 2)});
+like((doorbell('', qw(replay --prefix p: --after), $cursors[4]))[1],
+	qr/^\{"control":"gap","stream":"p:1","low_water":2\}\n\{"stream":"p:1","seq":3,/, 'a gap is told');
+like((doorbell('', qw(replay --prefix p: --format sse --after), $cursors[4]))[1],
+	qr/^event: doorbell:gap\ndata: \{"stream":"p:1","low_water":2\}\n\n/m, 'as a browser is told it');
+for my $command ('replay', 'tail')
+{
+	($status, $out, $err) = doorbell('', $command, qw(--all --after all1.nonsense));
+	is("$status$out", '1', "$command --all behind a malformed cursor exits with 1");
+	like($err, qr/cursor is malformed: "all1\.nonsense"/, 'and names it');
+}
+my $history = $node->safe_psql('postgres', q{SELECT split_part(doorbell.high_water_all(), '.', 2)});
+(my $foreign = $cursors[4]) =~ s/^all1\.\Q$history\E\./all1.1./;
+($status, $out, $err) = doorbell('', qw(replay --all --after), $foreign);
+is("$status$out", '1', 'a replay behind a cursor of another history exits with 1');
+like($err, qr/cursor belongs to another history/, 'and says so');
+
 # tail
 my $tail = begin(qw(tail --prefix live: --format text));
-$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%doorbell.streams%'})
-  or die 'the tail does not come';
+my $follows_all = q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%doorbell.replay_all%' AND pid <> pg_backend_pid()};
+$node->poll_query_until('postgres', $follows_all) or die 'the tail does not come';
 doorbell('', qw(append live:1 born), '"é"');
 until_says($tail, 'out', qr/^\S+Z  live:1 1  born  "é"\n/);
 is(finish_by($tail, 'INT'), 0, 'Ctrl-C ends a tail with success');
 is($tail->{err}, '', 'without a word');
+
+$out = (doorbell('', qw(tail --prefix p: --after 0 --count 4)))[1];
+my @before = cursors($out);
+is(scalar(grep { /^all1\./ } @before), 4, 'tail --prefix prints the cursor of each event');
+$out = (doorbell('', qw(tail --prefix p: --count 2 --after), $before[1]))[1];
+is_deeply([ cursors($out) ], [ @before[ 2, 3 ] ], 'and goes on behind one');
+$out = (doorbell('', qw(tail --prefix p: --format sse --count 1 --after), $before[1]))[1];
+like($out, qr/^id: \Q$before[2]\E$/m, 'in frames it is the id');
+$out = (doorbell('', qw(tail --prefix p: --count 1 --after), $foreign))[1];
+like($out, qr/^\{"control":"reset","prefix":"p:","asked":"\Q$foreign\E"\}\n\{"stream":"p:/,
+	'a cursor of another history is reset, and all follows from the beginning');
+$out = (doorbell('', qw(tail --prefix p: --format sse --count 1 --after), $foreign))[1];
+like($out, qr/^event: doorbell:reset\ndata: \{"asked":"\Q$foreign\E"\}\n\n/m, 'as a browser is told it');
+$out = (doorbell('', qw(tail s --prefix p: --after 0 --count 6)))[1];
+unlike($out, qr/"cursor"/, 'a mixture has no cursor');
+
+$tail = begin(qw(tail --all));
+$node->poll_query_until('postgres', $follows_all) or die 'the tail does not come';
+doorbell('', qw(append later born));
+until_says($tail, 'out', qr/^\{"stream":"later",.*,"cursor":"all1\.[^"]+"\}\n$/);
+is(finish_by($tail, 'INT'), 0, 'tail --all begins now');
 
 $tail = begin(qw(tail s numbers --after 0 --count 2504));
 finish $tail->{handle};
@@ -150,6 +206,8 @@ like($out, qr/^extension +not in this database/m, 'and says so');
 
 # arguments
 for my $wrong ([], ['bogus'], ['append'], [qw(append s)], [qw(replay s --after x)], [qw(replay s --after -1)], ['tail'],
+	[qw(replay)], [qw(replay s --all)], [qw(replay s --prefix s)], [qw(replay --all --after 7)],
+	[qw(replay s --after 7-00000001)], [qw(tail s --prefix p --after all1.x)], [qw(tail --prefix a --prefix b --after all1.x)],
 	[qw(tail --all s)], [qw(tail --all --after 7)], [qw(tail s --after 1,2)], [qw(tail s --format xml)],
 	[qw(import s)], [qw(import s --type t --batch 0)])
 {

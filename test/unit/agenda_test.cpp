@@ -38,12 +38,14 @@ TEST_F(AgendaTest, reads_a_stream_that_rang_once_however_often_it_rang)
 {
 	agenda.ring("a", 1, now);
 	agenda.ring("a", 2, now);
+	EXPECT_EQ(agenda.size(), 1u);
 	EXPECT_TRUE(agenda.is_due(now));
 	EXPECT_EQ(take(), Streams{"a"});
 	EXPECT_EQ(take(), Streams());
 	agenda.done("a", 2, true, false, now);
 	EXPECT_EQ(take(), Streams());
 	EXPECT_EQ(agenda.next(), Agenda::TimePoint::max());
+	EXPECT_EQ(agenda.size(), 0u);
 }
 
 TEST_F(AgendaTest, drops_rings_that_the_mark_has_reached_and_streams_nobody_follows)

@@ -7,7 +7,8 @@
 // 4. May point at a read replica for reading.
 //
 // Threading: one owner (see connect.hpp). Errors: Error with the server's SQLSTATE (22023 and 22004: bad argument,
-// DB001: conflict, DB003: overtaken, 22P02: not JSON, 42501: not allowed), without one when the connection failed.
+// DB001: conflict, DB002: cursor of another history, DB003: overtaken, 22P02: not JSON, 42501: not allowed), without
+// one when the connection failed.
 #pragma once
 
 #include <doorbell/connect.hpp>
@@ -38,6 +39,14 @@ struct StreamInfo {
 	std::string stream;
 	std::int64_t low_water = 0;
 	std::int64_t high_water = 0;
+};
+
+struct AllEvent {
+	Event event;
+	std::string cursor; // to go on behind it
+
+	// A gap: events of event.stream up to event.seq were trimmed away. There is no type and no payload.
+	bool is_gap() const noexcept { return event.type.empty(); }
 };
 
 struct ServerStatus {
@@ -75,6 +84,14 @@ public:
 	// The same for many streams in one round trip: in order within each stream, max_events shared fairly.
 	std::vector<Event> replay_many(const std::vector<Position> &positions, int max_events = 1000);
 
+	// The events of all streams whose key begins with `prefix` behind a cursor (nothing: from the beginning), each
+	// once, whole transactions, in order within each stream. No events: there is nothing now, keep the cursor. Fewer
+	// than `max_events` do not mean that. A cursor goes on with the prefix that it was given for; Error DB002: it is of
+	// another history.
+	std::vector<AllEvent> replay_all(std::optional<std::string_view> cursor = {}, int max_events = 1000,
+									 std::string_view prefix = {});
+	std::string high_water_all(); // the cursor behind all that there is now
+
 	std::int64_t high_water(std::string_view stream); // 0 when unknown
 	std::int64_t low_water(std::string_view stream);  // 0 when unknown
 	std::vector<StreamInfo> streams(std::string_view prefix = {});
@@ -87,6 +104,7 @@ public:
 	std::optional<Mark> cursor(std::string_view consumer, std::string_view stream); // empty: none is committed
 	// The same for a cursor over all streams.
 	void commit_cursor(std::string_view consumer, std::string_view cursor);
+	void move_cursor(std::string_view consumer, std::string_view cursor);
 	std::optional<std::string> cursor(std::string_view consumer);
 
 	ServerStatus status();

@@ -1,24 +1,32 @@
 // Subscriber: every event of the streams it follows, once and in order, through whatever happens to the connections.
 //
-// 1. It owns a Listener and one reading connection, whatever the number of streams. Each stream has a mark: the last
-//    event delivered. Only delivery moves it.
+// 1. It owns a Listener and one reading connection, whatever the number of streams. Each stream that is followed by
+// name
+//    has a mark: the last event delivered. Each subscription by prefix has a cursor, which stands for the last event
+//    delivered of all its streams. Only delivery moves them.
 // 2. Order of things after every (re)connect: LISTEN confirmed → sweep → rings. A sweep compares every followed stream
 //    with the database, and happens every sweep_interval anyway. So a lost ring delays an event, it never loses one.
 //    When the listener cannot work at all, sweeps alone go on (state `sweeping`).
 // 3. Everything that rang is read in one round trip, streams that do not fit take turns. A ring at or below the mark
 //    is ignored. When a read did not reach the rung seq (an append in flight, a replica that lags), it asks again
 //    soon, with growing delays up to sweep_interval.
-// 4. A sweep also verifies the mark against its event's check. on_gap: events behind the mark were trimmed away.
-//    on_reset: the mark belongs to another history (a restore, a failover that lost commits, a stream made anew).
-//    After either, delivery goes on from low water.
-// 5. A handler that throws: the exception comes out of poll(), the mark stays, and the same event (gap, reset) is
-//    delivered again by the next poll(). Handlers may call everything but poll() and run().
-// 6. What a crash does: nothing is kept here. Save mark(stream) with your own data; start there again.
+// 4. A sweep also verifies the mark against its event's check; a cursor is verified by each read. on_gap: events behind
+//    the mark were trimmed away. on_reset: the mark belongs to another history (a restore, a failover that lost
+//    commits, a stream made anew). After either, delivery goes on from low water; after the reset of a subscription by
+//    prefix from the beginning.
+// 5. A handler that throws: the exception comes out of poll(), the mark or cursor stays, and the same event (gap,
+// reset)
+//    is delivered again by the next poll(). Handlers may call everything but poll() and run().
+// 6. What a crash does: nothing is kept here. Save mark(stream) or cursor(prefix) with your own data; start there
+// again.
+// 7. A subscription by prefix delivers whole transactions, those of a transaction by stream and seq. An append that is
+// in
+//    flight holds back the transactions that appended to its stream behind it, and no others.
 //
 // Threading: one owner (see connect.hpp), except wake() and stop(). While a handler runs, the listener is still read
 // between events; a handler that blocks for long holds up its own subscriber only.
 // Memory: one read holds at most `batch` events, and fewer when payloads are large (see batch_bytes); beside that, one
-// map entry per stream.
+// map entry per stream followed by name, and some kilobytes per prefix, whatever the number of its streams.
 #pragma once
 
 #include <doorbell/connect.hpp>
@@ -69,11 +77,11 @@ private:
 
 // Where a subscription by prefix begins. A cursor is what doorbell.replay_all gives with each event; it goes on with
 // the prefix that it was given for.
-class AllStart {
+class DOORBELL_API AllStart {
 public:
 	static AllStart now() { return AllStart(Start::Kind::now, {}); }
 	static AllStart beginning() { return AllStart(Start::Kind::beginning, {}); }
-	static AllStart after(std::string cursor) { return AllStart(Start::Kind::after, std::move(cursor)); }
+	static AllStart after(std::string cursor); // Error if it cannot be one
 
 	Start::Kind kind() const noexcept { return kind_; }
 	const std::string &cursor() const noexcept { return cursor_; } // empty unless `after`
@@ -129,10 +137,10 @@ public:
 	void follow(std::string_view stream, Start start = Start::now());
 	void unfollow(std::string_view stream);
 
-	// All streams whose key begins with `prefix` (empty: all streams), also those that do not exist yet. `start` (not
-	// a mark) is for the streams found by the first sweep; a stream that appears later is followed from its beginning.
-	// A stream that is also followed by name keeps its own start.
-	void follow_prefix(std::string_view prefix, Start start = Start::now());
+	// All streams whose key begins with `prefix` (empty: all streams), also those that do not exist yet. Following the
+	// same prefix again moves it to the new start. Of a stream that is followed by name, nothing is delivered here: it
+	// has its own mark. Prefixes know nothing of each other: an event that belongs to two is delivered twice.
+	void follow_prefix(std::string_view prefix, const AllStart &start = AllStart::now());
 	void unfollow_prefix(std::string_view prefix);
 
 	// Works until events were delivered, wake() or stop() was called, or `timeout` passed; may return earlier. Returns
@@ -154,6 +162,14 @@ public:
 	Clock::time_point deadline() const; // when poll() has something to do even if no descriptor is ready
 
 	std::optional<Mark> mark(std::string_view stream) const; // empty: not followed, or its start is not settled yet
+
+	// The cursor to start after; empty: not followed, or its start is not settled, or nothing was delivered from the
+	// beginning yet.
+	std::optional<std::string> cursor(std::string_view prefix) const;
+
+	// While a handler is called for a subscription by prefix: that prefix. Else nullptr.
+	const std::string *telling_prefix() const noexcept;
+
 	State state() const noexcept;
 	const std::string &last_error() const noexcept; // why the state is not `live`; empty while it is
 	const SubscriberStats &stats() const noexcept;
