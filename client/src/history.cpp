@@ -4,8 +4,6 @@
 
 namespace doorbell::detail {
 
-const char *const discover_sql = "SELECT stream, low_water, high_water FROM doorbell.streams($1)";
-
 // given: the seq asked about, or -1 for "now". At most two events are looked at per stream, and no payload is fetched.
 // High water, which costs more, is asked for where the rest leaves a doubt: nothing lies at or behind the mark.
 const char *const survey_sql =

@@ -1,17 +1,16 @@
 // What is asked of the database to follow streams, and what the answers say: shared by Subscriber and Streamer.
 //
-// 1. discover ($1 prefix): stream, low water, high water of each stream.
-// 2. survey ($1 streams, $2 seqs; -1: now): a Survey row for each, all of one snapshot. It fetches no payload.
-// 3. read ($1 streams, $2 marks, $3 limit): events behind the marks, shared fairly, in the columns of doorbell.entry;
+// 1. survey ($1 streams, $2 seqs; -1: now): a Survey row for each, all of one snapshot. It fetches no payload.
+// 2. read ($1 streams, $2 marks, $3 limit): events behind the marks, shared fairly, in the columns of doorbell.entry;
 // and
 //    a row for each stream whose sixth column, its mark, is not null: low water in the second one, and type and time of
 //    the event at the mark in theirs. All of one snapshot, so events of another history are not taken for what follows.
-// 4. read_all ($1 cursor, null for the beginning; $2 limit; $3 prefix): what follows the cursor, in the columns of
+// 3. read_all ($1 cursor, null for the beginning; $2 limit; $3 prefix): what follows the cursor, in the columns of
 //    doorbell.entry, and the cursor behind each row. A row that is_gap has no type, and in seq the stream's low water.
 //    It fails with DB002 when the cursor is of another history.
-// 5. read_groups ($1 cursors, "" for the beginning; $2 prefixes, one for each; $3 limit for each): the same for many
+// 4. read_groups ($1 cursors, "" for the beginning; $2 prefixes, one for each; $3 limit for each): the same for many
 //    readers in one snapshot; the last column says for which of them, from 1 on.
-// 6. high_water_all: the cursor behind all that there is now.
+// 5. high_water_all: the cursor behind all that there is now.
 #pragma once
 
 #include <doorbell/cursor.hpp>
@@ -25,7 +24,6 @@
 
 namespace doorbell::detail {
 
-extern const char *const discover_sql;
 extern const char *const survey_sql;
 extern const char *const read_sql;
 extern const char *const read_all_sql;

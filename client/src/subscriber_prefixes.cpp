@@ -24,8 +24,8 @@ bool begins_with(std::string_view text, std::string_view prefix)
 
 AllStart AllStart::after(std::string cursor)
 {
-	if (!begins_with(cursor, "all")) // the rest is the server's to judge
-		throw Error("invalid cursor " + detail::quoted(cursor) + ": one of all streams begins with \"all\"");
+	if (!is_all_cursor(cursor))
+		throw Error("invalid cursor of all streams " + detail::quoted(cursor));
 	return AllStart(Start::Kind::after, std::move(cursor));
 }
 

@@ -437,9 +437,7 @@ TEST_F(AllStreamsTest, a_text_that_is_no_cursor_is_named)
 	Follower follower(database);
 	follower.subscriber.follow_prefix("", AllStart::beginning());
 	follower.until_events(1);
-	std::string broken = follower.subscriber.cursor("").value();
-	broken[broken.find('.') + 1] = 'x'; // no digit
-	follower.subscriber.follow_prefix("", AllStart::after(broken));
+	follower.subscriber.follow_prefix("", AllStart::after("all1.1.0...")); // well formed, but of nothing
 	std::string what;
 	try {
 		follower.until_events(2);
@@ -447,7 +445,7 @@ TEST_F(AllStreamsTest, a_text_that_is_no_cursor_is_named)
 		EXPECT_EQ(error.sqlstate(), "22023");
 		what = error.what();
 	}
-	EXPECT_NE(what.find(broken.substr(0, 20)), std::string::npos) << what;
+	EXPECT_NE(what.find("\"all1.1.0...\""), std::string::npos) << what;
 }
 
 } // namespace

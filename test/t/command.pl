@@ -123,8 +123,11 @@ like((doorbell('', qw(replay --prefix p: --format sse --after), $cursors[4]))[1]
 for my $command ('replay', 'tail')
 {
 	($status, $out, $err) = doorbell('', $command, qw(--all --after all1.nonsense));
-	is("$status$out", '1', "$command --all behind a malformed cursor exits with 1");
-	like($err, qr/cursor is malformed: "all1\.nonsense"/, 'and names it');
+	is("$status$out", '2', "$command --all behind what has not the form of a cursor exits with 2");
+	like($err, qr/--after: invalid cursor of all streams "all1\.nonsense"/, 'and names it');
+	($status, $out, $err) = doorbell('', $command, qw(--all --after all1.1.0...));
+	is("$status$out", '1', "$command --all behind what the server does not take for one exits with 1");
+	like($err, qr/cursor is malformed: "all1\.1\.0\.\.\."/, 'and names it');
 }
 my $history = $node->safe_psql('postgres', q{SELECT split_part(doorbell.high_water_all(), '.', 2)});
 (my $foreign = $cursors[4]) =~ s/^all1\.\Q$history\E\./all1.1./;
