@@ -60,11 +60,13 @@ define install_and_run
 @PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@ $(PARTS)
 +@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
 endef
-.PHONY: demo test bench bench-sse sanitize fuzz lint
-.PHONY: run-demo run-test run-bench run-bench-sse run-sanitize run-fuzz run-lint
+.PHONY: demo test test-matrix bench bench-sse sanitize fuzz lint
+.PHONY: run-demo run-test run-test-matrix run-bench run-bench-sse run-sanitize run-fuzz run-lint
 demo:
 	$(install_and_run)
 test:
+	$(install_and_run)
+test-matrix:
 	$(install_and_run)
 bench:
 	$(install_and_run)
@@ -83,6 +85,8 @@ run-demo:
 	bash test/tools/demo.sh
 run-test:
 	bash test/tools/test.sh $(PARTS)
+run-test-matrix:
+	bash test/tools/matrix.sh $(PARTS)
 run-bench:
 	+@cmake --build build --target bench_programs
 	bash bench/run.sh
@@ -101,6 +105,7 @@ help:
 	@echo "make installcheck regression and isolation tests on a running server that has it installed"
 	@echo "make demo         a real workload and its events, live, on a private server (DEMO_SECONDS=10)"
 	@echo "make test         every test, on private servers (PARTS='regress tap', CONTRACT_SECONDS=20)"
+	@echo "make test-matrix  the tests on PostgreSQL 15, 17 and 18, each in a Debian of its own (as root; MATRIX, MATRIX_DIR)"
 	@echo "make bench        one table of comparisons (BENCH_SUITES='append replay', BENCH_SECONDS, BENCH_ROUNDS, FLUSH_MS)"
 	@echo "make bench-sse    doorbell serve against nchan, likewise (BENCH_SECONDS, BENCH_ROUNDS)"
 	@echo "make sanitize     the client's tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"

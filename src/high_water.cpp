@@ -29,7 +29,7 @@ int64 largest_visible_below(Walk &visible, text *stream, int64 limit)
 
 int64 high_water(text *stream, Snapshot snapshot)
 {
-	Relation event = table_open(find_tables().event, AccessShareLock);
+	Relation event = table_open(find_tables_to_follow().event, AccessShareLock);
 	LowWaterTable low_waters = LowWaterTable::open();
 	const int64 limit = lowest_in_flight(event, stream, snapshot);
 	Walk visible = Walk::over(event, find_tables().event_pkey, snapshot, 2);

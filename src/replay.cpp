@@ -13,7 +13,7 @@ Replayer Replayer::begin(FunctionCallInfo fcinfo, Snapshot snapshot)
 	Replayer replayer;
 	replayer.result_ = begin_result(fcinfo);
 	replayer.snapshot_ = snapshot;
-	replayer.event_ = table_open(find_tables().event, AccessShareLock);
+	replayer.event_ = table_open(find_tables_to_follow().event, AccessShareLock);
 	replayer.visible_ = Walk::over(replayer.event_, find_tables().event_pkey, snapshot, 2);
 	replayer.has_holes_ = false;
 	replayer.row_ = static_cast<HeapTupleHeader>(palloc(MaxHeapTupleSize));

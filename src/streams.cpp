@@ -95,7 +95,7 @@ DOORBELL_SQL_FUNCTION(doorbell_streams)
 	InitMaterializedSRF(fcinfo, 0);
 	auto *result = reinterpret_cast<ReturnSetInfo *>(fcinfo->resultinfo);
 
-	Relation event = table_open(find_tables().event, AccessShareLock);
+	Relation event = table_open(find_tables_to_follow().event, AccessShareLock);
 	LowWaterTable low_waters = LowWaterTable::open();
 	PendingList pending = PendingList::read(event, snapshot);
 	Walk skip = Walk::over(event, find_tables().event_pkey, snapshot, 1);

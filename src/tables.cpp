@@ -20,8 +20,15 @@ static void forget_tables(Datum, Oid relation)
 	}
 }
 
+static void forget_subscriptions(Datum, int, uint32)
+{
+	tables_known = false;
+	tables_changed = true;
+}
+
 void watch_tables()
 {
+	CacheRegisterSyscacheCallback(SUBSCRIPTIONRELMAP, forget_subscriptions, Datum(0));
 	CacheRegisterRelcacheCallback(forget_tables, Datum(0));
 }
 
@@ -32,6 +39,19 @@ static Oid find_relation(Oid schema, const char *name)
 		ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation \"doorbell.%s\" does not exist", name),
 				errhint("Run CREATE EXTENSION pg_doorbell in this database."));
 	return relation;
+}
+
+// A subscription's relations have no cache by relation; it is one look into an index.
+static bool is_in_subscription(Oid relation)
+{
+	Relation catalog = table_open(SubscriptionRelRelationId, AccessShareLock);
+	ScanKeyData key;
+	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
+	SysScanDesc scan = systable_beginscan(catalog, SubscriptionRelSrrelidSrsubidIndexId, true, nullptr, 1, &key);
+	const bool found = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return found;
 }
 
 bool tables_exist()
@@ -54,9 +74,22 @@ const Tables &find_tables()
 		tables.stream_trimmed_idx = find_relation(schema, "stream_trimmed_idx");
 		tables.stream_trim_idx = find_relation(schema, "stream_trim_idx");
 		tables.history = find_relation(schema, "history");
+		tables.is_replicated = is_in_subscription(tables.event);
 		tables_known = !tables_changed;
 	}
 	return tables;
+}
+
+const Tables &find_tables_to_follow()
+{
+	const Tables &found = find_tables();
+	if (found.is_replicated)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("cannot follow streams that logical replication brings here"),
+				errdetail("Table \"doorbell.event\" belongs to a subscription, and appends in flight on the publisher "
+						  "cannot be seen here, so events could be skipped."),
+				errhint("Follow the publisher, or a physical standby of it."));
+	return found;
 }
 
 ScanKeyData text_key(AttrNumber number, StrategyNumber strategy, text *value)

@@ -1,7 +1,7 @@
 // The extension's tables, found once per backend and walked by index.
 //
 // 1. find_tables() resolves the tables and indexes by name and keeps their oids; any change of them that the relation
-//    cache hears of (DROP EXTENSION, REINDEX CONCURRENTLY) makes it look again.
+//    cache hears of (DROP EXTENSION, REINDEX CONCURRENTLY), or of a subscription, makes it look again.
 // 2. A Walk is one index scan: begin, next…, end. An error in between needs no end: the transaction's abort frees it.
 // 3. The snapshot says what a walk sees: an MVCC snapshot what readers see, SnapshotDirty also what is in flight,
 //    SnapshotAny every row version that is still there.
@@ -36,9 +36,15 @@ struct Tables {
 	Oid stream_trimmed_idx;
 	Oid stream_trim_idx;
 	Oid history;
+	bool is_replicated; // doorbell.event is the target of a subscription
 };
 
 const Tables &find_tables(); // raises an error where the extension is not installed
+
+// The same for those who follow: refused where logical replication fills the table, because what is in flight on the
+// publisher is not in flight here, so that a hole would be taken for a void.
+const Tables &find_tables_to_follow();
+
 bool tables_exist();
 void watch_tables(); // once, when the library is loaded
 

@@ -1,5 +1,6 @@
 // doorbell serve: streams to browsers, over HTTP. Its options; what it does is in serve/server.hpp.
 #include "command.hpp"
+#include "replay_dsns.hpp"
 #include "serve/server.hpp"
 
 #include <cstdlib>
@@ -51,6 +52,7 @@ int Serve::run(const doorbell::ConnectOptions &connect)
 	else if (!jwt_algorithm.empty())
 		throw std::runtime_error("--jwt-alg without a key: give --jwt-key or DOORBELL_JWT_KEY");
 	options.streamer.subscriber.connect = connect;
+	options.streamer.subscriber.read_dsns = shuffled(options.streamer.subscriber.read_dsns);
 	options.front.header_time = milliseconds_of(header_deadline);
 	options.streamer.heartbeat = milliseconds_of(heartbeat);
 	options.streamer.idle_timeout = milliseconds_of(idle_timeout);
@@ -73,6 +75,7 @@ void add_serve(CLI::App &app, Command &command)
 	sub->add_option("--listener-dsn", options.streamer.subscriber.listen_dsn,
 					"how the listener connects, if --dsn is a replica or a pooler")
 		->option_text("DSN");
+	add_replay_dsns(*sub, options.streamer.subscriber.read_dsns);
 	sub->add_option("--cors", options.routes.cors, "an origin whose pages may read, or *; may be repeated")
 		->option_text("ORIGIN")
 		->allow_extra_args(false);

@@ -11,6 +11,7 @@
 #include "format.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
+#include "replay_dsns.hpp"
 #include "starts.hpp"
 #include "state_watch.hpp"
 #include "summary.hpp"
@@ -43,6 +44,7 @@ struct Starts {
 struct Tail {
 	std::vector<std::string> streams;
 	std::vector<std::string> prefixes;
+	std::vector<std::string> replay_dsns;
 	bool all = false;
 	std::string after; // empty: now or, for a consumer, 0
 	std::string consumer;
@@ -117,8 +119,9 @@ public:
 	// committer: null without a consumer
 	Follower(const Tail &tail, Starts starts, Committer *committer, const doorbell::ConnectOptions &connect)
 		: committer_(committer), starts_(std::move(starts)), has_cursor_(tail.has_one_cursor()),
-		  prefix_(has_cursor_ ? tail.prefix() : ""), formatter_(tail.format, tail.streams, starts_.marks, tail.open_ended()), left_(tail.count),
-		  subscriber_(options(connect), handlers())
+		  prefix_(has_cursor_ ? tail.prefix() : ""),
+		  formatter_(tail.format, tail.streams, starts_.marks, tail.open_ended()), left_(tail.count),
+		  subscriber_(options(tail, connect), handlers())
 	{
 		for (std::size_t i = 0; i < tail.streams.size(); i++)
 			subscriber_.follow(tail.streams[i], starts_.named[i]);
@@ -182,10 +185,11 @@ private:
 		committer_->advance(output_);
 	}
 
-	static doorbell::SubscriberOptions options(const doorbell::ConnectOptions &connect)
+	static doorbell::SubscriberOptions options(const Tail &tail, const doorbell::ConnectOptions &connect)
 	{
 		doorbell::SubscriberOptions options;
 		options.connect = connect;
+		options.read_dsns = shuffled(tail.replay_dsns);
 		return options;
 	}
 
@@ -284,6 +288,7 @@ void add_tail(CLI::App &app, Command &command)
 		->option_text("NAME");
 	sub->add_option("--count", tail->count, "end after so many events")->check(CLI::PositiveNumber)->option_text("N");
 	sub->add_flag("--summary", tail->summary, "at the end, say how long events took from append to delivery");
+	add_replay_dsns(*sub, tail->replay_dsns);
 	add_format(*sub, tail->format);
 	sub->callback([tail, &command] {
 		tail->check();

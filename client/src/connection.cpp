@@ -54,6 +54,12 @@ struct FreeOptions {
 
 } // namespace
 
+void Connection::connect_to(const std::string &dsn)
+{
+	options_.dsn = dsn;
+	connect();
+}
+
 void Connection::connect()
 {
 	creator_.check();

@@ -47,6 +47,7 @@ public:
 	Connection &operator=(const Connection &) = delete;
 
 	void connect();
+	void connect_to(const std::string &dsn); // from now on
 	void close() noexcept;
 
 	void send(const char *sql, Params params); // one statement, when idle; the text must live on

@@ -59,6 +59,11 @@ Verdict Survey::judge(Mark asked) const
 	return other_event || lost ? Verdict::reset : Verdict::same;
 }
 
+const std::string &reading_dsn(const SubscriberOptions &options, std::size_t turn)
+{
+	return options.read_dsns.empty() ? options.connect.dsn : options.read_dsns[turn % options.read_dsns.size()];
+}
+
 int next_limit(int limit, int events, std::size_t bytes, const SubscriberOptions &options)
 {
 	const std::size_t grown = std::min(static_cast<std::size_t>(options.batch), static_cast<std::size_t>(limit) * 2);

@@ -57,6 +57,9 @@ inline bool is_gap(const Result &result, int row) // of read_all
 	return result.is_null(row, 2);
 }
 
+// Where the reading connection number `turn` goes.
+const std::string &reading_dsn(const SubscriberOptions &options, std::size_t turn);
+
 // The limit of the next read: grows towards `batch`, but not beyond batch_bytes of payloads of the present size.
 int next_limit(int limit, int events, std::size_t bytes, const SubscriberOptions &options);
 

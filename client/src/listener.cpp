@@ -21,6 +21,7 @@
 #include "process.hpp"
 #include "wait.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <random>
 #include <utility>

@@ -25,7 +25,7 @@ void Streamer::Impl::advance_catch_up()
 		if (reader_.status() == Status::closed) {
 			if (!wants_reader() || Clock::now() < retry_at_)
 				return;
-			reader_.connect();
+			reader_.connect_to(detail::reading_dsn(options_.subscriber, reader_turn_++));
 		}
 		reader_.advance();
 		auto result = reader_.take_result();

@@ -300,6 +300,7 @@ private:
 	std::size_t delivered_ = 0; // in this poll()
 
 	detail::Connection reader_;
+	std::size_t reader_turn_ = 1; // the Subscriber begins with 0
 	Backoff backoff_;
 	Clock::time_point retry_at_ = Clock::time_point::min();
 	Clock::time_point read_at_ = Clock::time_point::max(); // the earliest of those of hubs with someone behind

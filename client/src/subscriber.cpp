@@ -103,7 +103,7 @@ void Subscriber::Impl::advance_reader()
 		if (reader_.status() == Status::closed) {
 			if (Clock::now() < reader_retry_at_)
 				return;
-			reader_.connect();
+			reader_.connect_to(detail::reading_dsn(options_, reader_turn_++));
 		}
 		const bool was_connecting = reader_.status() == Status::connecting;
 		reader_.advance();

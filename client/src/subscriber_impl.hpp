@@ -183,6 +183,7 @@ private:
 	Listener listener_;
 	detail::Connection reader_;
 	Backoff reader_backoff_;
+	std::size_t reader_turn_ = 0;
 	Clock::time_point reader_retry_at_ = Clock::time_point::min();
 	std::string reader_error_;
 

@@ -2,6 +2,7 @@
 #include "follower.hpp"
 #include "relay.hpp"
 
+#include <algorithm>
 #include <poll.h>
 
 namespace live {

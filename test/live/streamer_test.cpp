@@ -1,6 +1,7 @@
 // What SSE connections get from a Streamer: everything once, in order, through whatever happens.
 #include "streamer_fixture.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <fcntl.h>
 #include <random>

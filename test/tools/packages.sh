@@ -55,6 +55,7 @@ else
 	need postgresql-VERSION has "$bindir/postgres" "$bindir/pgbench"
 	need postgresql-server-dev-VERSION test -f "$("$PG_CONFIG" --includedir-server)/postgres.h" # client packages hold PGXS
 fi
+need make has make
 need g++ has g++
 need cmake has cmake
 need pkg-config has pkg-config
@@ -78,6 +79,10 @@ if [ "$goal" = test ]; then
 	need curl has curl
 	need pgbouncer has_server pgbouncer
 	need python3-psycopg2 /usr/bin/python3 -c 'import psycopg2'
+fi
+if [ "$goal" = test-matrix ]; then # what it tests is built elsewhere
+	missing=()
+	need debootstrap has_server debootstrap
 fi
 if [ "$goal" = bench-sse ]; then # nchan is the competitor; nginx itself comes with it
 	need nginx has /usr/sbin/nginx

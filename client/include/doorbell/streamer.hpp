@@ -41,7 +41,7 @@
 namespace doorbell {
 
 struct StreamerOptions {
-	SubscriberOptions subscriber; // how to reach the database
+	SubscriberOptions subscriber; // how to reach the database; catching up begins with the second of read_dsns
 
 	std::size_t buffer_bytes = 256 * 1024; // per connection, waiting to be written
 	milliseconds write_deadline{5'000};

@@ -50,6 +50,11 @@ namespace doorbell {
 struct SubscriberOptions {
 	ConnectOptions connect; // the reading connection; may be a read replica
 	std::string listen_dsn; // the listening one, which must reach the primary and no pooler; empty: as connect.dsn
+
+	// Read replicas for the reading connection, instead of connect.dsn. Each new connection takes the next one, so one
+	// that is down is passed over; one that lags is waited for. Give processes different orders to spread them.
+	std::vector<std::string> read_dsns;
+
 	RetryOptions retry;
 	milliseconds sweep_interval{5'000};
 	milliseconds probe_interval{15'000}; // see listener.hpp
