@@ -3,6 +3,8 @@
 #include "follower.hpp"
 #include "wait.hpp"
 
+#include <algorithm>
+
 namespace live {
 namespace {
 

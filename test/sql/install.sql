@@ -1,7 +1,7 @@
 -- The extension installs, documents every object, and grants nothing to PUBLIC.
 CREATE EXTENSION pg_doorbell;
 
--- Every object has a comment.
+-- Every object has a comment. (From version 17 on, row types of tables and array types are objects of the extension, too.)
 SELECT pg_describe_object(d.classid, d.objid, 0) AS without_comment
 FROM pg_depend d
 WHERE d.refclassid = 'pg_extension'::regclass
@@ -9,6 +9,8 @@ WHERE d.refclassid = 'pg_extension'::regclass
   AND d.deptype = 'e'
   AND obj_description(d.objid, d.classid::regclass::name) IS NULL
   AND d.classid <> 'pg_namespace'::regclass
+  AND NOT EXISTS (SELECT FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid
+      WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid AND (t.typelem <> 0 OR c.relkind <> 'c'))
 ORDER BY 1;
 SELECT attrelid::regclass, attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
 WHERE relnamespace = 'doorbell'::regnamespace AND relkind IN ('r', 'v') AND attnum > 0

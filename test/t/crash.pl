@@ -7,27 +7,12 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Doorbell;
-use IPC::Run;
+use Load;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_node('main', conf => 'restart_after_crash = on');
-my $dir = PostgreSQL::Test::Utils::tempdir();
-
-# Appends until the connection is lost. Its output has a line "seq payload" for each append that was acknowledged.
-sub start_writer
-{
-	my ($name) = @_;
-	my $writer = { out => "$dir/$name.out" };
-	PostgreSQL::Test::Utils::append_to_file("$dir/$name.sql", join '', map {
-		qq{SELECT doorbell.append('hot', 'test', '"$name.$_"') || ' $name.$_';\n}
-	} 1 .. 100_000);
-	$writer->{run} = IPC::Run::start(
-		[ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-f', "$dir/$name.sql" ],
-		'>', $writer->{out}, '2>', "$dir/$name.err");
-	return $writer;
-}
 
 sub query
 {
@@ -51,7 +36,7 @@ sub crash_in_the_middle
 	my ($name, $crash) = @_;
 	my $start = newest();
 
-	my @writers = map { start_writer("$name-$_") } 1 .. 4;
+	my @writers = start_writers($node->connstr('postgres'), $name, 4);
 	wait_until(qq{doorbell.high_water('hot') >= $start + 200});
 	my $open = $node->background_psql('postgres');
 	my $hole = $open->query_safe(q{BEGIN; SELECT doorbell.append('hot', 'test', '"in flight"')});
@@ -60,11 +45,7 @@ sub crash_in_the_middle
 
 	$crash->();
 
-	my %acknowledged;
-	for my $writer (@writers) {
-		$writer->{run}->finish;
-		%acknowledged = (%acknowledged, slurp_file($writer->{out}) =~ /^(\d+) (.+)$/mg);
-	}
+	my %acknowledged = acknowledged(@writers);
 	eval { $open->quit };
 
 	my %read = query(q{SELECT seq || ' ' || (payload #>> '{}') FROM doorbell.replay('hot', 0, 10000000)}) =~ /^(\d+) (.+)$/mg;

@@ -1,9 +1,11 @@
-# O14: a dump restored into a new cluster has all events, high and low waters, and appends go on from there.
+# O14, C6: a dump restored into a new cluster has all events, high and low waters, and appends go on from there. The marks of
+# readers stay valid: they go on without a gap or a reset.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Doorbell;
+use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -52,6 +54,16 @@ my $expected_rules = $old->safe_psql('postgres', $rules);
 like("$expected_consumers\n$expected_rules", qr/^c\|s\|42\|.*\|42-0badcafe\n.*^gone\|1 day\|5$/ms, 'there are consumers and rules of retention');
 $session->query_safe(q{BEGIN; SELECT doorbell.append('s', 'test', '"in flight"'); SELECT doorbell.append('new', 'test', '1')});
 
+sub doorbell
+{
+	my ($node, @arguments) = @_;
+	my $out;
+	IPC::Run::run [ "$ENV{TESTDIR}/build/doorbell", '--dsn', $node->connstr('postgres'), @arguments ], '<', \undef, '>', \$out,
+	  IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default);
+	return $out;
+}
+my ($cursor) = doorbell($old, qw(tail s trimmed --after 0 --count 112 --format sse)) =~ /.*^id: ([^\n]*)$/ms;
+
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $old->command_ok([ 'pg_dump', '--file', $dump, '--dbname', $old->connstr('postgres') ], 'pg_dump dumps a database in use');
 my $text = slurp_file($dump);
@@ -72,6 +84,10 @@ for my $stream (qw(s trimmed gone)) {
 	my $append = qq{SELECT doorbell.append('$stream', 'test', '"next"')};
 	is($new->safe_psql('postgres', $append), $old->safe_psql('postgres', $append), "O14: appends to stream $stream go on as in the old cluster");
 }
+
+is(join(' ', doorbell($new, qw(tail s trimmed --count 2 --format json --after), $cursor) =~ /"(?:control|seq)":"?(\w+)/g),
+	join(' ', map { $new->safe_psql('postgres', "SELECT doorbell.high_water('$_')") } qw(s trimmed)),
+	'C6: a cursor from before the dump goes on, without a gap or a reset');
 
 # Rows can also keep the ids of the old cluster: loaded with the trigger switched off. Such an id may be that of a
 # transaction which runs here, or which is still to come; neither may hold up a reader.

@@ -16,13 +16,13 @@ my $doorbell = "$ENV{TESTDIR}/build/doorbell";
 
 sub pooler
 {
-	my ($mode) = @_;
-	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my ($mode, $port) = @_;
+	$port //= PostgreSQL::Test::Cluster::get_free_port();
 	my $directory = PostgreSQL::Test::Utils::tempdir();
 	append_to_file("$directory/ini", join "\n", '[databases]', 'postgres = host=' . $node->host . ' port=' . $node->port . ' user=' . getpwuid($>),
 		'[pgbouncer]', 'listen_addr = 127.0.0.1', "listen_port = $port", 'unix_socket_dir =', 'auth_type = any',
 		"pool_mode = $mode", 'default_pool_size = 5', 'server_round_robin = 1', '');
-	my %pooler = (out => '', dsn => "host=127.0.0.1 port=$port dbname=postgres");
+	my %pooler = (out => '', port => $port, dsn => "host=127.0.0.1 port=$port dbname=postgres");
 	$pooler{handle} = IPC::Run::start [ (grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin')[0], "$directory/ini" ],
 	  '<', \undef, '&>', \$pooler{out};
 	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
@@ -80,6 +80,17 @@ $pooler = pooler('session');
 ($status, $out, $err) = command($pooler->{dsn}, 'status');
 is("$status $err", '0 ', 'status behind a session pooler is healthy');
 like($out, qr/^channel +heard$/m, 'rings are heard there');
+%tail = (out => '', err => '');
+$tail{handle} = IPC::Run::start [ $doorbell, '--dsn', $pooler->{dsn}, 'tail', 's', '--after', '0', '--count', '60' ], '<', \undef,
+  '>', \$tail{out}, '2>', \$tail{err}, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default);
+$tail{handle}->pump until $tail{out} =~ /"seq":30,/;
+command($node->connstr('postgres'), 'append', 's', 'made', $_) foreach 31 .. 45;
+$pooler->{handle}->kill_kill;
+command($node->connstr('postgres'), 'append', 's', 'made', $_) foreach 46 .. 50;
+$pooler = pooler('session', $pooler->{port});
+command($node->connstr('postgres'), 'append', 's', 'made', $_) foreach 51 .. 60;
+IPC::Run::finish $tail{handle};
+is(join(' ', $tail{out} =~ /"seq":(\d+),/g), join(' ', 1 .. 60), 'C3: a tail gets every event once, in order, through the death of the pooler');
 $pooler->{handle}->kill_kill;
 $node->stop;
 done_testing();

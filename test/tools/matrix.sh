@@ -10,7 +10,8 @@
 # 2. The tree is copied there as git sees it, with what is not committed yet, built from nothing, and tested by test.sh.
 # 3. All of it happens in a mount and a process namespace, which end with their first process. So whatever way a run ends,
 #    also by Ctrl-C, nothing stays mounted and nothing goes on running.
-# 4. One line for each version; the log is MATRIX_DIR/SUITE.log. Fails if one fails.
+# 4. A suite without the client's packages is tested without the client, and its line says so.
+# 5. One line for each version; the log is MATRIX_DIR/SUITE.log. Fails if one fails.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 MATRIX=${MATRIX:-bookworm trixie forky}
@@ -66,8 +67,8 @@ test_on() # SUITE
 		tar -x -C "$root/tree" --no-same-owner || return
 	# shellcheck disable=SC2016
 	isolated bash -c '
-		mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && exec chroot "$1" env -i PATH="$PATH" LC_ALL=C.UTF-8 \
-			bash -c "cd /tree && bash test/tools/packages.sh test && make test PARTS=\"$2\""' \
+		mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" &&
+			exec chroot "$1" env -i PATH="$PATH" LC_ALL=C.UTF-8 bash /tree/test/tools/matrix_inside.sh $2' \
 		bash "$root" "$parts"
 }
 
@@ -79,7 +80,8 @@ for suite in $MATRIX; do
 	test_on "$suite" >"$log" 2>&1 || result=$?
 	server=$(cat "$MATRIX_DIR/$suite"/usr/lib/postgresql/*/lib/pgxs/src/Makefile.global 2>/dev/null |
 		sed -n 's/^VERSION *= *//p' || true)
-	printf 'PostgreSQL %-8s %s\n' "${server:-?}" "$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1 || true)"
+	printf 'PostgreSQL %-8s %s%s\n' "${server:-?}" "$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1 || true)" \
+		"$(sed -n 's/^Without the client:/; without the client:/p' "$log")"
 	if [ "$result" -ne 0 ]; then
 		status=1
 		tail -n 30 "$log" | sed 's/^/    /'

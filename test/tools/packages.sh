@@ -3,6 +3,7 @@
 # nothing to do.
 #
 # usage: packages.sh GOAL [PART...]      PG_CONFIG, if set, names the PostgreSQL to build with
+# CLIENT=no: without what only the client needs
 #
 # 1. What is missing is found by looking for the thing itself (a program, a header, a module), not for a package, so a
 #    machine without apt is fine as long as it has everything.
@@ -37,6 +38,11 @@ has_header()
 	printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | g++ -std=c++17 ${includedir:+-I"$includedir"} -E -x c++ -
 }
 
+find_any() # GLOB
+{
+	compgen -G "$1"
+}
+
 can_fuzz() # clang's run-time libraries are a package of their own
 {
 	echo 'extern "C" int LLVMFuzzerTestOneInput(const char *, unsigned long) { return 0; }' |
@@ -57,16 +63,18 @@ else
 fi
 need make has make
 need g++ has g++
-need cmake has cmake
-need pkg-config has pkg-config
-need libpq-dev has_header libpq-fe.h
-need libgtest-dev has_header gtest/gtest.h
-need libcli11-dev has_header CLI/CLI.hpp
-need nlohmann-json3-dev has_header nlohmann/json.hpp
-need libboost-dev has_header boost/beast/http/parser.hpp
-need librhonabwy-dev has_header rhonabwy.h
-need libgnutls28-dev has_header gnutls/gnutls.h
-need prometheus-cpp-dev has_header prometheus/histogram.h
+if [ "${CLIENT:-yes}" = yes ]; then
+	need cmake has cmake
+	need pkg-config has pkg-config
+	need libpq-dev has_header libpq-fe.h
+	need libgtest-dev has_header gtest/gtest.h
+	need libcli11-dev has_header CLI/CLI.hpp
+	need nlohmann-json3-dev has_header nlohmann/json.hpp
+	need libboost-dev has_header boost/beast/http/parser.hpp
+	need librhonabwy-dev has_header rhonabwy.h
+	need libgnutls28-dev has_header gnutls/gnutls.h
+	need prometheus-cpp-dev has_header prometheus/histogram.h
+fi
 need binutils has readelf nm
 need perl has prove
 need openssl has openssl # makes the keys of tests
@@ -74,11 +82,12 @@ need libipc-run-perl perl -MIPC::Run -e1
 if [ "$goal" = bench ]; then # PgQ is one of the competitors
 	need postgresql-VERSION-pgq3 test -f "${PG_CONFIG:+$("$PG_CONFIG" --sharedir)}/extension/pgq.control"
 fi
-if [ "$goal" = test ]; then
+if [ "$goal" = test ] && [ "${CLIENT:-yes}" = yes ]; then
 	need nginx-light has_server nginx
 	need curl has curl
 	need pgbouncer has_server pgbouncer
 	need python3-psycopg2 /usr/bin/python3 -c 'import psycopg2'
+	need libfaketime find_any '/usr/lib/*/faketime/libfaketime.so.1'
 fi
 if [ "$goal" = test-matrix ]; then # what it tests is built elsewhere
 	missing=()

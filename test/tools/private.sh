@@ -16,7 +16,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 bindir=$("$pg_config" --bindir)
 mkdir -p "$root$bindir"
 for program in postgres initdb pg_ctl pg_controldata pg_resetwal pg_config psql pgbench pg_dump pg_dumpall pg_restore \
-	pg_basebackup pg_isready pg_waldump createdb dropdb; do
+	pg_basebackup pg_isready pg_waldump pg_upgrade vacuumdb createdb dropdb; do
 	cp -L "$bindir/$program" "$root$bindir/"
 done
 
