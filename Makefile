@@ -60,13 +60,15 @@ define install_and_run
 @PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@ $(PARTS)
 +@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
 endef
-.PHONY: demo test test-matrix bench bench-sse sanitize fuzz lint
-.PHONY: run-demo run-test run-test-matrix run-bench run-bench-sse run-sanitize run-fuzz run-lint
+.PHONY: demo test test-matrix soak bench bench-sse sanitize fuzz lint
+.PHONY: run-demo run-test run-test-matrix run-soak run-bench run-bench-sse run-sanitize run-fuzz run-lint
 demo:
 	$(install_and_run)
 test:
 	$(install_and_run)
 test-matrix:
+	$(install_and_run)
+soak:
 	$(install_and_run)
 bench:
 	$(install_and_run)
@@ -79,14 +81,17 @@ fuzz:
 lint:
 	$(install_and_run)
 
-run-demo run-test run-bench run-bench-sse run-sanitize run-fuzz run-lint: export PG_CONFIG := $(PG_CONFIG)
-run-demo run-test run-bench run-bench-sse: all
+run-demo run-test run-soak run-bench run-bench-sse run-sanitize run-fuzz run-lint: export PG_CONFIG := $(PG_CONFIG)
+run-demo run-test run-soak run-bench run-bench-sse: all
 run-demo:
 	bash test/tools/demo.sh
 run-test:
 	bash test/tools/test.sh $(PARTS)
 run-test-matrix:
 	bash test/tools/matrix.sh $(PARTS)
+run-soak:
+	+@cmake --build build --target soak
+	bash test/tools/soak.sh
 run-bench:
 	+@cmake --build build --target bench_programs
 	bash bench/run.sh
@@ -106,6 +111,7 @@ help:
 	@echo "make demo         a real workload and its events, live, on a private server (DEMO_SECONDS=10)"
 	@echo "make test         every test, on private servers (PARTS='regress tap', CONTRACT_SECONDS=20)"
 	@echo "make test-matrix  the tests on PostgreSQL 15, 17 and 18, each in a Debian of its own (as root; MATRIX, MATRIX_DIR)"
+	@echo "make soak         the delivery contract through everything at once (SOAK_SECONDS=60, SOAK_SEED)"
 	@echo "make bench        one table of comparisons (BENCH_SUITES='append replay', BENCH_SECONDS, BENCH_ROUNDS, FLUSH_MS)"
 	@echo "make bench-sse    doorbell serve against nchan, likewise (BENCH_SECONDS, BENCH_ROUNDS)"
 	@echo "make sanitize     the client's tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"

@@ -81,6 +81,8 @@ std::string new_folder()
 	return path;
 }
 
+} // namespace
+
 int free_port()
 {
 	const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -94,8 +96,6 @@ int free_port()
 	::close(fd);
 	return ntohs(address.sin_port);
 }
-
-} // namespace
 
 bool rings_by_worker()
 {

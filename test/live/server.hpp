@@ -20,6 +20,7 @@
 namespace live {
 
 bool rings_by_worker();
+int free_port(); // of the loopback address
 
 class Server {
 public:

@@ -16,13 +16,13 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Appends 8 kB of what cannot be compressed until that fails; the seqs that were acknowledged.
-my $filler = q{SELECT doorbell.append('filler', 'test', (SELECT jsonb_agg(md5(random()::text)) FROM generate_series(1, 200)))};
+# Appends 70 kB of what cannot be compressed until that fails; the seqs that were acknowledged.
+my $filler = q{SELECT doorbell.append('filler', 'test', (SELECT jsonb_agg(md5(random()::text)) FROM generate_series(1, 2000)))};
 sub fill
 {
 	my ($node) = @_;
 	my $sql = PostgreSQL::Test::Utils::tempdir() . '/fill.sql';
-	append_to_file($sql, "$filler;\n" x 20_000);
+	append_to_file($sql, "$filler;\n" x 5_000);
 	my ($out, $err) = ('', '');
 	IPC::Run::run [ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-f', $sql ], '>', \$out, '2>', \$err;
 	return ([ split /\n/, $out ], $err);
@@ -49,8 +49,7 @@ my $tail = start_tail($node->connstr('postgres'));
 my @writers = start_writers($node->connstr('postgres'), 'limited', 2);
 until_true($node, q{SELECT doorbell.high_water('hot') >= 100});
 # More than a segment of WAL has; soft limits may be raised again by their owner.
-my $limit = 20 * 1024 * 1024;
-$node->safe_psql('postgres', 'CREATE TABLE IF NOT EXISTS held (pid int)');
+my $limit = 17 * 1024 * 1024;
 sub limit_to
 {
 	my ($bytes) = @_;
@@ -62,10 +61,7 @@ my ($filled, $error) = fill($node);
 like($error, qr/ERROR:  could not (extend|write to) file .*: File too large/, 'a file that cannot grow: the append fails, and says why');
 limit_to('unlimited');
 my $then = $node->safe_psql('postgres', q{SELECT doorbell.high_water('hot')});
-if (grep { $_->{run}->pumpable } @writers)
-{
-	until_true($node, qq{SELECT doorbell.high_water('hot') >= $then + 100});
-}
+until_true($node, qq{SELECT doorbell.high_water('hot') >= $then + 100}) if grep { $_->{run}->pumpable } @writers;
 $_->{run}->signal('TERM') foreach grep { $_->{run}->pumpable } @writers;
 check($node, 'a file that cannot grow', $tail, $filled, { acknowledged(@writers) });
 $node->stop;
@@ -100,8 +96,9 @@ sub inside # runs a command there; returns what it says
 	return $said =~ /^status 0$/m;
 }
 my $log = $node->logfile;
-my $start = "unshare -U --map-user=$uid --map-group=$gid pg_ctl -w -D '$data' -l '$log' start >/dev/null 2>&1";
-inside("mount -t tmpfs -o size=140m,mode=700 tmpfs '$place' && cp -a '$data/.' '$place/' && head -c 30m /dev/zero >'$place/ballast' && mount --bind '$place' '$data'")
+my $pg_ctl = "unshare -U --map-user=$uid --map-group=$gid pg_ctl -w -D '$data' -l '$log'"; # not as the root of the namespace
+my $start = "$pg_ctl start >/dev/null 2>&1";
+inside("mount -t tmpfs -o size=110m,mode=700 tmpfs '$place' && cp -a '$data/.' '$place/' && head -c 30m /dev/zero >'$place/ballast' && mount --bind '$place' '$data'")
   or die "no small file system: $said";
 inside($start) or die "no server on it: $said";
 $tail = start_tail($node->connstr('postgres'));
@@ -110,10 +107,10 @@ until_true($node, q{SELECT doorbell.high_water('hot') >= 100});
 ($filled, $error) = fill($node);
 like("$error " . slurp_file($log), qr/No space left on device/, 'a full disk: the server says so');
 inside("rm '$place/ballast'") or die $said;
-inside("pg_ctl -D '$data' status >/dev/null || $start") or die "it does not start again: $said";
+inside("$pg_ctl status >/dev/null || $start") or die "it does not start again: $said";
 until_true($node, 'SELECT true');
 $_->{run}->signal('TERM') foreach grep { $_->{run}->pumpable } @writers;
 check($node, 'a full disk', $tail, $filled, { acknowledged(@writers) });
-inside("unshare -U --map-user=$uid --map-group=$gid pg_ctl -D '$data' -m fast stop >/dev/null");
+inside("$pg_ctl -m fast stop >/dev/null");
 $inside->kill_kill;
 done_testing();

@@ -16,4 +16,5 @@ for part; do
 done
 [ ${#parts[@]} -gt 0 ] || exit 1
 echo "Without the client: packages are missing"
+CLIENT=no bash test/tools/packages.sh test
 exec make CLIENT=no test PARTS="${parts[*]}"
