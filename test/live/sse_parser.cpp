@@ -18,6 +18,7 @@ void SseParser::feed(std::string_view bytes)
 
 void SseParser::dispatch()
 {
+	last_id = id_;
 	if (has_data_) {
 		data_.pop_back();
 		auto &to = type_.compare(0, 9, "doorbell:") == 0 ? controls : messages;
@@ -52,7 +53,7 @@ void SseParser::end_line()
 		type_ = value;
 	} else if (field == "id") {
 		if (value.find('\0') == std::string::npos)
-			last_id = value;
+			id_ = value;
 	} else if (field == "retry") {
 		if (!value.empty() && value.find_first_not_of("0123456789") == std::string::npos)
 			retry = std::stol(value);

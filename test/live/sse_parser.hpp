@@ -18,11 +18,13 @@ struct SseMessage {
 
 class SseParser {
 public:
+	explicit SseParser(const std::string &cursor = {}) : last_id(cursor), id_(cursor) {} // to go on from there
+
 	void feed(std::string_view bytes);
 
 	std::vector<SseMessage> messages; // without control events
 	std::vector<SseMessage> controls; // doorbell:*
-	std::string last_id;
+	std::string last_id; // of the last frame that was complete
 	std::size_t comments = 0;
 	long retry = -1;
 
@@ -31,6 +33,7 @@ private:
 	void dispatch();
 
 	std::string line_;
+	std::string id_;
 	bool after_cr_ = false; // an LF belongs to it
 	std::string type_;
 	std::string data_;
