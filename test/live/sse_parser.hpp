@@ -24,7 +24,7 @@ public:
 
 	std::vector<SseMessage> messages; // without control events
 	std::vector<SseMessage> controls; // doorbell:*
-	std::string last_id; // of the last frame that was complete
+	std::string last_id;			  // of the last frame that was complete
 	std::size_t comments = 0;
 	long retry = -1;
 

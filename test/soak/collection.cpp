@@ -129,7 +129,8 @@ void Comparison::of(Checks &checks, const Events &truth, const Known &known, con
 	for (const std::string &fault : collection.faults_)
 		checks.fail(name + ": " + fault);
 	for (const auto &[stream, gaps] : collection.gaps_)
-		checks.expect(stream == trimmed, "C6: " + name + " was told of gaps in no stream but the trimmed one: " + stream);
+		checks.expect(stream == trimmed,
+					  "C6: " + name + " was told of gaps in no stream but the trimmed one: " + stream);
 	for (const auto &[stream, stored] : truth) {
 		if (!is_in_scope(stream, collection.of_all_, some))
 			continue;

@@ -32,7 +32,8 @@ private:
 // The body of a GET from 127.0.0.1, as it comes.
 class HttpStream {
 public:
-	// With a small receive buffer, the sender notices soon that the reader is slow. Nobody there: the stream is at its end.
+	// With a small receive buffer, the sender notices soon that the reader is slow. Nobody there: the stream is at its
+	// end.
 	HttpStream(int port, const std::string &path, const std::string &last_event_id, bool small_buffer);
 	~HttpStream();
 	HttpStream(const HttpStream &) = delete;

@@ -1,6 +1,7 @@
 // make soak: everything at once, for as long as one likes, and then the delivery contract is checked.
 //
-//  1. A primary and a standby. Writers append to random streams: transactions with savepoints and rollbacks, batches, and
+//  1. A primary and a standby. Writers append to random streams: transactions with savepoints and rollbacks, batches,
+//  and
 //     single appends with an event id that are repeated until one is known to be stored. The ring mode changes from
 //     worker to commit half-way.
 //  2. Readers by every way, from the beginning, in threads of their own: Subscribers that read on the primary, on the
@@ -10,13 +11,14 @@
 //     immediately or fast, one serve and one tail are ended or killed.
 //  4. One stream is trimmed all the time; whoever is too late for it is told a gap.
 //  5. At the end all is left in peace until the readers have arrived, and is compared with the table. Checked are:
-//     C1, C3: each reader has each stored event once, in seq order; what is missing is covered by a gap (C6), and gaps are
-//     in the trimmed stream alone, resets nowhere. C2: what is stored is what was committed, unless a COMMIT's answer was
-//     lost; what has an event id is there once. C4: the readers arrive without further appends, and soon. C5: memory of the
-//     steady serve and of backends does not grow from the first third to the last. C7: one listening session for each
-//     process that follows. C8: no control frame has an id.
+//     C1, C3: each reader has each stored event once, in seq order; what is missing is covered by a gap (C6), and gaps
+//     are in the trimmed stream alone, resets nowhere. C2: what is stored is what was committed, unless a COMMIT's
+//     answer was lost; what has an event id is there once. C4: the readers arrive without further appends, and soon.
+//     C5: memory of the steady serve and of backends does not grow from the first third to the last. C7: one listening
+//     session for each process that follows. C8: no control frame has an id.
 //
-// usage: soak DOORBELL    SOAK_SECONDS=60, SOAK_SEED; exits non-zero when a check failed. Processes are killed by their pid.
+// usage: soak DOORBELL    SOAK_SECONDS=60, SOAK_SEED; exits non-zero when a check failed. Processes are killed by their
+// pid.
 #include "../live/server.hpp"
 #include "../live/sse_parser.hpp"
 #include "../live/wait_for.hpp"
@@ -117,10 +119,7 @@ private:
 		std::this_thread::sleep_for(100ms);
 	}
 
-	std::string stream()
-	{
-		return stream_name(pick(random_, 0, 2) == 0 ? 0 : pick(random_, 1, stream_count - 1));
-	}
+	std::string stream() { return stream_name(pick(random_, 0, 2) == 0 ? 0 : pick(random_, 1, stream_count - 1)); }
 
 	std::string payload()
 	{
@@ -264,7 +263,8 @@ Work subscribe(const doorbell::SubscriberOptions &options)
 	return [options](Collection &collection) {
 		doorbell::Handlers handlers;
 		handlers.on_event = [&](const doorbell::Event &event) {
-			collection.add(event.stream, event.seq, event.payload.substr(1, event.payload.size() - 2), event.appended_at);
+			collection.add(event.stream, event.seq, event.payload.substr(1, event.payload.size() - 2),
+						   event.appended_at);
 		};
 		handlers.on_gap = [&](const doorbell::Gap &gap) { collection.gap(gap.stream, gap.asked, gap.low_water); };
 		handlers.on_reset = [&](const doorbell::Reset &reset) { collection.fault("a reset of " + reset.stream); };
@@ -272,7 +272,8 @@ Work subscribe(const doorbell::SubscriberOptions &options)
 		subscriber.follow_prefix("", doorbell::Start::beginning());
 		while (!stop_reading)
 			subscriber.poll(100ms);
-		collection.reconnects = static_cast<int>(subscriber.stats().reader_connects + subscriber.stats().listener_connects) - 2;
+		collection.reconnects =
+			static_cast<int>(subscriber.stats().reader_connects + subscriber.stats().listener_connects) - 2;
 	};
 }
 
@@ -339,7 +340,8 @@ Work tail_some(const std::vector<std::string> &command, const std::string &stand
 			std::vector<std::string> some = command;
 			some.push_back("tail");
 			some.insert(some.end(), some_streams.begin(), some_streams.end());
-			some.insert(some.end(), {"--replay-dsn", standby, "--format", "sse", "--after", follower.cursor().empty() ? "0" : follower.cursor()});
+			some.insert(some.end(), {"--replay-dsn", standby, "--format", "sse", "--after",
+									 follower.cursor().empty() ? "0" : follower.cursor()});
 			Process process(some);
 			const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(pick(random, 500, 10'000));
 			while (!stop_reading && (at_peace || std::chrono::steady_clock::now() < end))
@@ -439,7 +441,8 @@ private:
 	void signal(const std::string &name, int signal, const std::string &condition)
 	{
 		const std::string pid = live::Session(cluster_.primary.dsn("postgres"))(
-			"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + condition + " ORDER BY random() LIMIT 1");
+			"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + condition +
+			" ORDER BY random() LIMIT 1");
 		if (pid.empty() || ::kill(std::stoi(pid), signal) != 0)
 			return;
 		counts[name]++;
@@ -507,8 +510,8 @@ long largest_backend(const live::Server &server)
 	long most = 0;
 	std::string pids;
 	try {
-		pids = live::Session(server.dsn("postgres"))(
-			"SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE backend_type IN ('client backend', 'pg_doorbell ringer')");
+		pids = live::Session(server.dsn("postgres"))("SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE "
+													 "backend_type IN ('client backend', 'pg_doorbell ringer')");
 	} catch (const std::runtime_error &) {
 		return 0; // it is down
 	}
@@ -539,7 +542,8 @@ int run(const std::string &doorbell)
 	const char *given = std::getenv("SOAK_SECONDS");
 	const std::chrono::seconds duration(given != nullptr ? std::atoi(given) : 60);
 	const char *seed_given = std::getenv("SOAK_SEED");
-	const unsigned seed = seed_given != nullptr ? static_cast<unsigned>(std::atoi(seed_given)) : std::random_device{}() % 1'000'000;
+	const unsigned seed =
+		seed_given != nullptr ? static_cast<unsigned>(std::atoi(seed_given)) : std::random_device{}() % 1'000'000;
 	std::cout << "SOAK_SEED=" << seed << " SOAK_SECONDS=" << duration.count() << std::endl;
 	Random random(seed);
 	Checks checks;
@@ -587,7 +591,8 @@ int run(const std::string &doorbell)
 	start("subscriber on both", true, subscribe(options("soak_3", {standby, dsn})));
 	start("tail of everything", true, tail_all(follower("soak_4")));
 	start("tail that is killed", false, tail_some(follower("soak_5"), standby, seed_of(random)));
-	for (const auto &[place, port] : {std::pair("steady serve", steady_port), std::pair("fragile serve", fragile_port)}) {
+	for (const auto &[place, port] :
+		 {std::pair("steady serve", steady_port), std::pair("fragile serve", fragile_port)}) {
 		start(std::string("fast client of the ") + place, false, sse_client(port, Pace::fast, seed_of(random)));
 		start(std::string("slow client of the ") + place, false, sse_client(port, Pace::slow, seed_of(random)));
 		for (int i = 1; i <= 3; i++)
@@ -618,7 +623,8 @@ int run(const std::string &doorbell)
 		backend_memory.add(largest_backend(cluster.primary));
 		try {
 			live::Session session(dsn + quiet);
-			session("SELECT doorbell.trim('" + std::string(trimmed) + "', greatest(doorbell.high_water('" + trimmed + "') - 200, 0))");
+			session("SELECT doorbell.trim('" + std::string(trimmed) + "', greatest(doorbell.high_water('" + trimmed +
+					"') - 200, 0))");
 			if (!commit_mode && std::chrono::steady_clock::now() > begin + duration / 2) {
 				session("ALTER SYSTEM SET doorbell.ring_mode = 'commit'");
 				session("SELECT pg_reload_conf()");
@@ -662,7 +668,8 @@ int run(const std::string &doorbell)
 	const auto peace = std::chrono::steady_clock::now();
 	for (Reader &reader : readers)
 		try {
-			live::wait_for(reader.collection->name, [&] { return reader.collection->has_arrived(truth, some_streams); });
+			live::wait_for(reader.collection->name,
+						   [&] { return reader.collection->has_arrived(truth, some_streams); });
 		} catch (const std::runtime_error &error) {
 			checks.fail(std::string("C4: ") + error.what());
 		}
@@ -690,18 +697,21 @@ int run(const std::string &doorbell)
 	}
 	const auto [serve_first, serve_last] = serve_memory.thirds();
 	const auto [backend_first, backend_last] = backend_memory.thirds();
-	checks.expect(serve_first > 0 && serve_last <= serve_first + serve_first / 4 + 8'192, "C5: memory of serve is flat");
-	checks.expect(backend_first > 0 && backend_last <= backend_first + backend_first / 4 + 4'096, "C5: memory of backends is flat");
-	checks.expect(events > static_cast<std::size_t>(duration.count()) * 10, "there were events enough to prove something");
+	checks.expect(serve_first > 0 && serve_last <= serve_first + serve_first / 4 + 8'192,
+				  "C5: memory of serve is flat");
+	checks.expect(backend_first > 0 && backend_last <= backend_first + backend_first / 4 + 4'096,
+				  "C5: memory of backends is flat");
+	checks.expect(events > static_cast<std::size_t>(duration.count()) * 10,
+				  "there were events enough to prove something");
 
-	std::cout << transactions << " transactions, " << events << " events stored, " << deliveries << " deliveries to " << readers.size()
-			  << " readers, " << reconnects << " reconnects of readers, " << lost_connections << " of writers, "
-			  << known.unknown.size() << " events with an unknown commit\n";
+	std::cout << transactions << " transactions, " << events << " events stored, " << deliveries << " deliveries to "
+			  << readers.size() << " readers, " << reconnects << " reconnects of readers, " << lost_connections
+			  << " of writers, " << known.unknown.size() << " events with an unknown commit\n";
 	for (const auto &[name, count] : faults.counts)
 		std::cout << count << " " << name << "; ";
 	std::cout << "\nmax delay of subscribers " << delay / 1000 << " ms (outages included), all had arrived " << arrival
-			  << " s after the last append\nserve " << serve_first << " -> " << serve_last << " kB, largest backend " << backend_first
-			  << " -> " << backend_last << " kB (medians of the first and the last third)\n";
+			  << " s after the last append\nserve " << serve_first << " -> " << serve_last << " kB, largest backend "
+			  << backend_first << " -> " << backend_last << " kB (medians of the first and the last third)\n";
 	return checks.report(std::cout);
 }
 

@@ -21,10 +21,11 @@ inside=
 status=0
 
 [ "$(id -u)" = 0 ] || { echo "test-matrix makes systems to chroot into, which takes root." >&2; exit 1; }
+# shellcheck disable=SC2016
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep '/debian/\?$' | head -n 1)
 [ -n "$mirror" ] || { echo "apt-get knows no Debian archive here (run apt-get update?)." >&2; exit 1; }
 
-isolated() # COMMAND...: in namespaces of its own; with ROOT set, that system's /proc and /dev are mounted there
+isolated() # COMMAND...: in namespaces of its own
 {
 	local result=0
 	set -m
@@ -35,7 +36,8 @@ isolated() # COMMAND...: in namespaces of its own; with ROOT set, that system's 
 	inside=
 	return "$result"
 }
-stop()
+# shellcheck disable=SC2317 # by the traps
+stop() # STATUS
 {
 	[ -z "$inside" ] || kill -KILL "$inside" 2>/dev/null || true
 	exit "$1"
