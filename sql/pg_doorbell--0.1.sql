@@ -187,7 +187,8 @@ COMMENT ON FUNCTION doorbell.capture() IS
 -- The functions read in the snapshot of the calling statement, also on a hot standby: several of them in one statement
 -- agree with each other. Whoever is given a seq has been given every untrimmed, committed seq below it.
 --
--- Errors: 22004 and 22023 as above; 22023 also if max_events is below 1.
+-- Errors: 22004 and 22023 as above; 22023 also if max_events is below 1. 0A000 where logical replication fills the table:
+-- what is in flight on the publisher cannot be seen there, so an event could be skipped (low_water is not affected).
 
 -- replay(stream, after_seq, max_events) → events after after_seq in seq order, up to the first one in flight
 CREATE FUNCTION doorbell.replay(stream text, after_seq bigint DEFAULT 0, max_events int DEFAULT 1000)
