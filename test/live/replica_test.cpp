@@ -129,6 +129,24 @@ TEST_F(ReplicaTest, C3_a_cursor_of_the_primary_waits_on_a_replica_which_lags_wit
 	EXPECT_TRUE(follower.gaps.empty());
 }
 
+TEST_F(ReplicaTest, C3_a_replica_that_is_down_or_goes_down_is_passed_over)
+{
+	catch_up();
+	doorbell::SubscriberOptions options = options_for(database);
+	options.read_dsns = {"host=/nonexistent", on_standby("reader"), database.dsn("reader")};
+	Follower follower(options);
+	follower.subscriber.follow("s", Start::beginning());
+	append("s");
+	follower.until_events(1);
+	EXPECT_EQ(database.sessions("reader"), 0) << "it reads from the standby";
+	standby.stop(SIGQUIT);
+	append("s");
+	follower.until_events(2);
+	EXPECT_EQ(database.sessions("reader"), 1) << "it reads from the next one, the primary";
+	EXPECT_EQ(follower.seqs("s"), one_to(2));
+	EXPECT_TRUE(follower.resets.empty());
+}
+
 // The reader and the listener go to whichever of the two takes writes.
 struct FailoverTest : ReplicaTest {
 	FailoverTest() : follower(options()) {}
