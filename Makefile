@@ -45,10 +45,13 @@ PREFIX = /usr/local
 ifeq ($(CLIENT),yes)
 all: client
 install: install-client
+uninstall: uninstall-client
 endif
-.PHONY: install-client
+.PHONY: install-client uninstall-client
 install-client: client
 	DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
+uninstall-client: client
+	DESTDIR='$(DESTDIR)' bash client/packaging/uninstall.sh build '$(PREFIX)'
 client: build/Makefile
 	+@cmake --build build
 build/Makefile:
@@ -60,8 +63,8 @@ define install_and_run
 @PG_CONFIG='$(PG_CONFIG)' bash test/tools/packages.sh $@ $(PARTS)
 +@$(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) run-$@
 endef
-.PHONY: demo test test-matrix soak bench bench-sse sanitize fuzz lint
-.PHONY: run-demo run-test run-test-matrix run-soak run-bench run-bench-sse run-sanitize run-fuzz run-lint
+.PHONY: demo test test-matrix soak bench bench-sse sanitize fuzz lint deb docs
+.PHONY: run-demo run-test run-test-matrix run-soak run-bench run-bench-sse run-sanitize run-fuzz run-lint run-deb run-docs
 demo:
 	$(install_and_run)
 test:
@@ -80,8 +83,12 @@ fuzz:
 	$(install_and_run)
 lint:
 	$(install_and_run)
+deb:
+	$(install_and_run)
+docs:
+	$(install_and_run)
 
-run-demo run-test run-soak run-bench run-bench-sse run-sanitize run-fuzz run-lint: export PG_CONFIG := $(PG_CONFIG)
+run-demo run-test run-soak run-bench run-bench-sse run-sanitize run-fuzz run-lint run-deb run-docs: export PG_CONFIG := $(PG_CONFIG)
 run-demo run-test run-soak run-bench run-bench-sse: all
 run-demo:
 	bash test/tools/demo.sh
@@ -103,10 +110,16 @@ run-fuzz:
 	bash test/tools/fuzz.sh $(PARTS)
 run-lint:
 	bash test/tools/lint.sh
+run-deb:
+	bash test/tools/deb.sh
+run-docs:
+	bash test/tools/docs.sh
 
 help:
 	@echo "make              build the extension, the library (build/) and the command (build/doorbell)"
 	@echo "make install      install the extension into the PostgreSQL of PG_CONFIG, library and command below PREFIX"
+	@echo "make uninstall    remove what install put there (the same PG_CONFIG, PREFIX and DESTDIR)"
+	@echo "make deb          Debian packages of extension, library and command, in build/deb"
 	@echo "make installcheck regression and isolation tests on a running server that has it installed"
 	@echo "make demo         a real workload and its events, live, on a private server (DEMO_SECONDS=10)"
 	@echo "make test         every test, on private servers (PARTS='regress tap', CONTRACT_SECONDS=20)"
@@ -117,6 +130,7 @@ help:
 	@echo "make sanitize     the client's tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
 	@echo "make fuzz         libFuzzer on what reads foreign bytes (PARTS='pointer request', FUZZ_SECONDS=30 each)"
 	@echo "make lint         clang-format, clang-tidy and shellcheck"
+	@echo "make docs         docs/sql.md and docs/library.md, from the catalog of a private server and from the headers"
 	@echo "PG_CONFIG=...     the PostgreSQL to use; else version 15 if there is one"
 	@echo "CLIENT=no         only the extension"
-	@echo "These goals but for install and installcheck install missing packages by apt; nothing else touches the system."
+	@echo "Goals but for install, uninstall and installcheck install missing packages by apt; nothing else touches the system."

@@ -33,6 +33,7 @@ void add_tail(CLI::App &app, Command &command);
 void add_status(CLI::App &app, Command &command);
 void add_doctor(CLI::App &app, Command &command);
 void add_serve(CLI::App &app, Command &command);
+void add_describe(CLI::App &app, Command &command); // hidden: what the build makes the man page from
 
 // Says something to people: one line on stderr, "doorbell: ...".
 void say(const std::string &text);

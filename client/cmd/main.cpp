@@ -34,6 +34,7 @@ static int run(int argc, char **argv)
 	add_serve(app, command);
 	add_status(app, command);
 	add_doctor(app, command);
+	add_describe(app, command);
 
 	try {
 		app.parse(argc, argv);

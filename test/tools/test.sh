@@ -146,7 +146,8 @@ run_browser() # each test of each file; npm's packages go into the working direc
 }
 
 workspace test
-give_inputs test expected docs/recipes.md pg_doorbell.so "$BUILD"/{unit_tests,live_tests,contract_test,doorbell,follow,follow_c,hand_over}
+give_inputs test expected sql docs client/include pg_doorbell.control META.json README.md CHANGELOG.md pg_doorbell.so \
+	"$BUILD"/{unit_tests,live_tests,contract_test,doorbell,follow,follow_c,hand_over}
 
 : >"$work/log/failures"
 passed=0
