@@ -15,7 +15,7 @@ my $scripts = "$ENV{TESTDIR}/sql";
 my ($current) = slurp_file("$ENV{TESTDIR}/pg_doorbell.control") =~ /^default_version = '(.*)'/m;
 
 # A copy of the installation: PostgreSQL finds its files relative to its programs, which must be real files.
-my %from = map { my $path = run_command([ 'pg_config', "--$_" ]); ($_ => $path) } qw(bindir pkglibdir sharedir);
+my %from = map { my ($path) = run_command([ 'pg_config', "--$_" ]); ($_ => $path) } qw(bindir pkglibdir sharedir);
 my @parts = split m{/}, $from{bindir};
 pop @parts until index("$from{sharedir}/", join('/', @parts) . '/') == 0;
 my $old_root = join '/', @parts;
@@ -43,10 +43,10 @@ sub image
 	$node->safe_psql($database, $statements);
 	my $image = $node->safe_psql($database, q{
 		SELECT extname, extversion, extrelocatable, extnamespace::regnamespace FROM pg_extension WHERE extname = 'pg_doorbell';
-		SELECT 'dumped', c.table::regclass, c.condition FROM pg_extension, unnest(extconfig, extcondition) c("table", condition) ORDER BY 2;
+		SELECT 'dumped', c.table::regclass::text, c.condition FROM pg_extension, unnest(extconfig, extcondition) c("table", condition) ORDER BY 2;
 		SELECT 'member', pg_describe_object(classid, objid, 0) FROM pg_depend
-			WHERE refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_doorbell') AND deptype = 'e' ORDER BY 2 COLLATE "C";
-		SELECT 'column', attrelid::regclass, attname, attnum FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+			WHERE refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_doorbell') AND deptype = 'e' ORDER BY 2;
+		SELECT 'column', attrelid::regclass::text, attname, attnum FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
 			WHERE relnamespace = 'doorbell'::regnamespace AND attnum > 0 ORDER BY 2, 4;
 	});
 	$node->safe_psql($database, q{
@@ -54,7 +54,7 @@ sub image
 		DELETE FROM pg_init_privs;
 		DELETE FROM pg_extension WHERE extname = 'pg_doorbell';
 	});
-	my $dump = run_command([ 'pg_dump', '--schema-only', '--dbname', $node->connstr($database) ]);
+	my ($dump) = run_command([ 'pg_dump', '--schema-only', '--dbname', $node->connstr($database) ]);
 	$dump =~ s/^\\(?:un)?restrict .*\n//mg;
 	$node->safe_psql('postgres', "DROP DATABASE $database");
 	return "$image\n$dump\n";

@@ -57,7 +57,7 @@ append_to_file("$headers/doorbell.hpp", "#pragma once\n");
 like((made_by('docs_library.pl', $headers))[2], qr/^doorbell\.hpp does not open with a comment/, 'and a header that says nothing');
 
 # The manual page takes what subcommands do from docs/command.md.
-my $help = run_command([ "$top/build/doorbell", '--help' ]);
+my ($help) = run_command([ "$top/build/doorbell", '--help' ]);
 my ($list) = $help =~ /^Subcommands:\n(.*?)(?:\n\n|\z)/ms;
 my @subcommands = $list =~ /^  (\w[\w-]*)/mg;
 cmp_ok(scalar @subcommands, '>', 5, 'the command has subcommands');

@@ -88,6 +88,6 @@ is($meta->{provides}{pg_doorbell}{file}, "sql/pg_doorbell--$short.sql", 'META.js
 my ($unreleased, $next) = slurp_file("$top/CHANGELOG.md") =~ /^## \[Unreleased\]\n(.*?)(?:^## \[(.*?)\]|\z)/ms;
 my ($announced) = ($unreleased // '') =~ /^What will be (.*)\.$/m;
 is($announced // $next, $version, 'CHANGELOG.md has it as what comes next or came last');
-is(run_command([ "$top/build/doorbell", '--version' ]), "doorbell $version", 'so does the command');
+is((run_command([ "$top/build/doorbell", "--version" ]))[0], "doorbell $version", 'so does the command');
 
 done_testing();

@@ -53,9 +53,9 @@ stage() # PACKAGE: what it contains, into $tree
 		make -s -C "$out/extension" PG_CONFIG="$PG_CONFIG" CLIENT=no DESTDIR="$tree" install
 		return
 		;;
-	libdoorbell-dev) component=development ;;
-	libdoorbell0) component=library ;;
-	doorbell) component=command ;;
+	libdoorbell-dev) component="development" ;;
+	libdoorbell0) component="library" ;;
+	doorbell) component="command" ;;
 	esac
 	DESTDIR=$tree cmake --install "$out/client" --component "$component" >/dev/null
 }

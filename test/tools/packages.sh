@@ -93,6 +93,16 @@ if [ "$goal" = test-matrix ]; then # what it tests is built elsewhere
 	missing=()
 	need debootstrap has_server debootstrap
 fi
+if [ "$goal" = test ] && [[ $# -eq 0 || $parts = *" install "* ]]; then
+	need groff-base has groff # formats the manual page
+fi
+if [[ $goal = deb || $goal = test && $parts = *" deb "* ]]; then
+	need dpkg-dev has dpkg-shlibdeps dpkg-gencontrol dpkg-buildflags dpkg-architecture
+fi
+if [[ $goal = test && $parts = *" deb "* ]]; then
+	need lintian has lintian
+	need debootstrap has_server debootstrap
+fi
 if [ "$goal" = bench-sse ]; then # nchan is the competitor; nginx itself comes with it
 	need nginx has /usr/sbin/nginx
 	need libnginx-mod-nchan test -f /usr/lib/nginx/modules/ngx_nchan_module.so

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests, each part on private servers, and ends with one line: "N passed, N failed".
 #
-# usage: test.sh [PART...]      parts: symbols regress isolation tap recipes unit live contract, by default; slow browser
+# usage: test.sh [PART...]      parts: symbols regress isolation tap install recipes unit live contract, by default; slow browser deb
 # BUILD=build                   where the client's test programs are
 #
 # 1. Everything is built already. What the tests read is copied to a working directory (see lib.sh), laid out as the
@@ -14,7 +14,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 parts=("$@")
-[ $# -gt 0 ] || parts=(symbols regress isolation tap recipes unit live contract)
+[ $# -gt 0 ] || parts=(symbols regress isolation tap install recipes unit live contract)
 BUILD=${BUILD:-build}
 export CONTRACT_SECONDS=${CONTRACT_SECONDS:-20}
 pgxs=$(dirname "$("$PG_CONFIG" --pgxs)")/../..
@@ -116,6 +116,19 @@ run_slow()
 run_recipes()
 {
 	tap recipes
+}
+
+# These two are run by whoever builds, because they build, install and package the source tree itself.
+run_install()
+{
+	local as_user=()
+	SOURCE=$top tap install
+}
+
+run_deb()
+{
+	local as_user=()
+	SOURCE=$top tap deb
 }
 
 run_unit()

@@ -200,7 +200,7 @@ std::string use(const Argument &argument, const std::string &name)
 		out += (name.empty() ? "" : "\\~") + italic(argument.value);
 	if (argument.repeats)
 		out += "\\~.\\|.\\|.";
-	return (argument.required ? out : '[' + out + ']') + '\n';
+	return (argument.required ? out : '[' + out + ']') + "\\&\n"; // not the end of a sentence
 }
 
 std::string synopsis(const Words &app, const Words &sub)
