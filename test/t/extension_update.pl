@@ -81,7 +81,7 @@ sub install
 install(glob "$scripts/*.sql");
 like(image('CREATE EXTENSION pg_doorbell'), qr/^CREATE FUNCTION doorbell\.append\(.*^member\|function doorbell|^member\|.*^CREATE FUNCTION doorbell\.append\(/ms,
 	'an extension is seen with its members');
-my %base = map { /--([^-]+)\.sql$/ ? ($1 => 1) : () } glob "$scripts/*.sql";
+my %base = map { basename($_) =~ /^pg_doorbell--([^-]+)\.sql$/ ? ($1 => 1) : () } glob "$scripts/*.sql";
 ok($base{$current}, "there is a script that makes version $current");
 for my $from (sort grep { $_ ne $current } keys %base)
 {
