@@ -22,6 +22,7 @@ sub lines
 }
 
 my @debs = grep { /\.deb$/ } lines('bash', "$source/test/tools/deb.sh");
+my ($version) = `$source/build/deb/client/doorbell --version` =~ /doorbell (\S+)/;
 my @names = map { m,/([^/_]+)_[^/]*$, } @debs;
 is_deeply([ sort @names ], [ sort "postgresql-$pg-doorbell", qw(libdoorbell0 libdoorbell-dev doorbell) ], 'there are four packages');
 
@@ -39,6 +40,19 @@ for my $case (
 {
 	my ($name, @files) = @$case;
 	like($contents{$name}, qr/\Q$_\E/, "$name has $_") for @files;
+}
+
+
+# A program that uses the library, built with what the two packages hold.
+my $extracted = File::Temp->newdir;
+lines('dpkg-deb', '--extract', $_, $extracted) for grep { /libdoorbell/ } @debs;
+my ($libdir) = glob "$extracted/usr/lib/*";
+{
+	local $ENV{PKG_CONFIG_PATH} = "$libdir/pkgconfig";
+	local $ENV{LD_LIBRARY_PATH} = $libdir;
+	my @flags = split ' ', (lines(qw(pkg-config --cflags --libs doorbell)))[0];
+	lines('g++', '-std=c++17', '-o', "$extracted/app", "$ENV{TESTDIR}/test/install/app.cpp", @flags);
+	is(join("\n", lines("$extracted/app")), "$version 42-6a35e0e0", 'a program is built with the library, and runs');
 }
 
 my ($codename) = do { open my $in, '<', '/etc/os-release' or die; join('', <$in>) =~ /^VERSION_CODENAME=(\w+)/m };
@@ -59,7 +73,6 @@ run [ @alone, 'bash', '-c', 'mount -t proc proc "$0/proc" && mount --rbind /dev 
 	$root, $pg ], '<', \undef, '>&', \$out;
 my %seen = $out =~ /^([a-z]+): ?(.*)$/mg;
 
-my ($version) = `$source/build/deb/client/doorbell --version` =~ /doorbell (\S+)/;
 is($seen{installed}, '0', 'apt installs the packages and what they depend on') or diag $out;
 is($seen{packages}, join(' ', map { "$_ installed" } "postgresql-$pg-doorbell", qw(libdoorbell0 libdoorbell-dev doorbell)), 'all of them');
 is($seen{loader}, '1', 'the loader knows the shared library');

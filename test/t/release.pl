@@ -29,15 +29,15 @@ sub problems
 	$wrong->('name', ($meta->{name} // '') !~ m{^[^\s/\\[:cntrl:]]{2,}$});
 	$wrong->('version', ($meta->{version} // '') !~ $semver);
 	my @maintainers = ref $meta->{maintainer} eq 'ARRAY' ? @{ $meta->{maintainer} } : $meta->{maintainer};
-	$wrong->('maintainer', !@maintainers || grep { !$text->($_) } @maintainers);
+	$wrong->('maintainer', !@maintainers || scalar grep { !$text->($_) } @maintainers);
 	my %licenses = map { $_ => 1 } qw(agpl_3 apache_1_1 apache_2_0 artistic_1 artistic_2 bsd freebsd gfdl_1_2 gfdl_1_3 gpl_1
 	  gpl_2 gpl_3 lgpl_2_1 lgpl_3_0 mit mozilla_1_0 mozilla_1_1 openssl perl_5 postgresql qpl_1_0 ssleay sun zlib open_source
 	  restricted unrestricted unknown);
 	$wrong->('license', ref $meta->{license} ne 'HASH'
-		  && grep { !$licenses{ $_ // '' } } ref $meta->{license} ? @{ $meta->{license} } : $meta->{license});
+		  && scalar grep { !$licenses{ $_ // '' } } ref $meta->{license} ? @{ $meta->{license} } : $meta->{license});
 	$wrong->('release_status', ($meta->{release_status} // 'stable') !~ /^(?:stable|testing|unstable)$/);
 	$wrong->('meta-spec', ($meta->{'meta-spec'}{version} // '') ne '1.0.0');
-	$wrong->('tags', grep { !$text->($_) || length > 255 || m{[/\\[:cntrl:]]} } @{ $meta->{tags} // [] });
+	$wrong->('tags', scalar grep { !$text->($_) || length > 255 || m{[/\\[:cntrl:]]} } @{ $meta->{tags} // [] });
 
 	$wrong->('provides', !%{ $meta->{provides} // {} });
 	while (my ($name, $it) = each %{ $meta->{provides} // {} })
@@ -66,6 +66,8 @@ is(problems($meta), '', 'META.json is valid');
 # A wrong one is seen.
 for my $case (
 	[ sub { delete $_[0]{license} }, 'license is missing, license' ],
+	[ sub { $_[0]{license} = [ 'postgresql', 'mine' ] }, 'license' ],
+	[ sub { $_[0]{tags} = [ '' ] }, 'tags' ],
 	[ sub { $_[0]{version} = '0.1' }, 'version' ],
 	[ sub { $_[0]{licence} = 'mit' }, 'licence is unknown' ],
 	[ sub { $_[0]{provides}{pg_doorbell}{file} = 'sql/none.sql' }, 'pg_doorbell: file' ],

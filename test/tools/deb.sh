@@ -28,13 +28,12 @@ export SOURCE_DATE_EPOCH DEB_BUILD_MAINT_OPTIONS=hardening=+all
 
 build()
 {
-	local flag flags=()
-	for flag in CXXFLAGS CPPFLAGS LDFLAGS; do
-		flags+=("$flag=$(dpkg-buildflags --get $flag)")
-	done
-	env "${flags[@]}" CXXFLAGS="$(dpkg-buildflags --get CXXFLAGS) $(dpkg-buildflags --get CPPFLAGS)" \
-		cmake -S client -B "$out/client" -DCMAKE_BUILD_TYPE=None -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR="$libdir" \
-		-DDOORBELL_ZSH_DIR=share/zsh/vendor-completions -DDOORBELL_BUILD_TESTS=OFF >/dev/null
+	local link
+	link=$(dpkg-buildflags --get LDFLAGS)
+	cmake -S client -B "$out/client" -DCMAKE_BUILD_TYPE=None -DDOORBELL_BUILD_TESTS=OFF \
+		-DCMAKE_CXX_FLAGS="$(dpkg-buildflags --get CPPFLAGS) $(dpkg-buildflags --get CXXFLAGS)" \
+		-DCMAKE_EXE_LINKER_FLAGS="$link" -DCMAKE_SHARED_LINKER_FLAGS="$link" \
+		-DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR="$libdir" -DDOORBELL_ZSH_DIR=share/zsh/vendor-completions >/dev/null
 	cmake --build "$out/client" -j"$jobs" --target doorbell doorbell_shared doorbell_static descriptions
 	rm -rf "$out/extension"
 	mkdir -p "$out/extension/client"
@@ -92,7 +91,7 @@ package() # PACKAGE
 		[ ! -f "$file" ] || gzip -9n "$file"
 	done
 	if [ -e "$packaging/$1.default" ]; then
-		install -D -m 644 "$packaging/$1.default" "$tree/etc/default/$1"
+		install -D -m 640 "$packaging/$1.default" "$tree/etc/default/$1" # may come to hold secrets
 		echo "/etc/default/$1" >"$tree/DEBIAN/conffiles"
 	fi
 	for file in postinst prerm postrm; do
