@@ -75,7 +75,7 @@ my %place;
 		{
 			push @comment, $1 // '';
 		}
-		elsif ($line =~ /^CREATE (?:OR REPLACE )?(FUNCTION|PROCEDURE|VIEW|TABLE|TYPE|DOMAIN|AGGREGATE) doorbell\.(\w+)/)
+		elsif ($line =~ /^CREATE (?:OR REPLACE |UNLOGGED )?(FUNCTION|PROCEDURE|VIEW|TABLE|TYPE|DOMAIN|AGGREGATE) doorbell\.(\w+)/)
 		{
 			my ($kind, $name) = ($1, $2);
 			my $object = ($kind =~ /FUNCTION|PROCEDURE|AGGREGATE/ ? 'function' : 'relation') . " $name";

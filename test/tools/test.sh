@@ -118,7 +118,7 @@ run_recipes()
 	tap recipes
 }
 
-# These two are run by whoever builds, because they build, install and package the source tree itself.
+# These two are run by whoever builds: one installs from the source tree, the other takes root.
 run_install()
 {
 	local as_user=()
@@ -128,6 +128,7 @@ run_install()
 run_deb()
 {
 	local as_user=()
+	bash "$top/test/tools/deb.sh" >>"$log" 2>&1 || return
 	SOURCE=$top tap deb
 }
 
