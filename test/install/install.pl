@@ -54,7 +54,7 @@ my ($version) = slurp("$source/client/include/doorbell/doorbell.hpp") =~ /char \
 my ($major) = $version =~ /^(\d+)/;
 my %is_there = map { $_ => 1 } files();
 my ($sharedir, $pkglibdir) = map { output($ENV{PG_CONFIG}, $_) } qw(--sharedir --pkglibdir);
-my @headers = map { s,.*/,,r } glob "$source/client/include/doorbell/*.hpp";
+my @headers = map { s,.*/,,r } glob "$source/client/include/doorbell/*.{h,hpp}";
 my @scripts = map { s,.*/,,r } glob "$source/sql/*--*.sql";
 for my $file ("$pkglibdir/pg_doorbell.so", (map { "$sharedir/extension/$_" } 'pg_doorbell.control', @scripts),
 	(map { "$prefix/$_" } 'bin/doorbell', 'share/man/man1/doorbell.1', 'share/bash-completion/completions/doorbell',
@@ -93,6 +93,8 @@ for my $root ("$tree$prefix", "$tree/some/where else/else")
 	ok(succeeds('g++', '-std=c++17', '-o', "$built/by_pkg_config", "$here/app.cpp", @shared), 'a program is built by pkg-config');
 	local $ENV{LD_LIBRARY_PATH} = "$root/lib";
 	is(output("$built/by_pkg_config"), $says, 'and runs');
+	ok(succeeds('gcc', '-std=c11', '-o', "$built/in_c", "$here/app.c", @shared), 'so is one in C');
+	is(output("$built/in_c"), "$version -1", 'and runs');
 	my @static = map { $_ eq '-ldoorbell' ? '-l:libdoorbell.a' : $_ } split ' ', output(qw(pkg-config --cflags --libs doorbell libpq));
 	ok(succeeds('g++', '-std=c++17', '-o', "$built/static", "$here/app.cpp", @static), 'so is one with the static library');
 	delete $ENV{LD_LIBRARY_PATH};

@@ -31,6 +31,7 @@ build()
 	local link
 	link=$(dpkg-buildflags --get LDFLAGS)
 	cmake -S client -B "$out/client" -DCMAKE_BUILD_TYPE=None -DDOORBELL_BUILD_TESTS=OFF \
+		-DCMAKE_C_FLAGS="$(dpkg-buildflags --get CPPFLAGS) $(dpkg-buildflags --get CFLAGS)" \
 		-DCMAKE_CXX_FLAGS="$(dpkg-buildflags --get CPPFLAGS) $(dpkg-buildflags --get CXXFLAGS)" \
 		-DCMAKE_EXE_LINKER_FLAGS="$link" -DCMAKE_SHARED_LINKER_FLAGS="$link" \
 		-DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR="$libdir" -DDOORBELL_ZSH_DIR=share/zsh/vendor-completions >/dev/null
@@ -63,8 +64,8 @@ documents() # PACKAGE: the documentation that goes with it
 {
 	case $1 in
 	postgresql-*) echo README.md docs/sql.md docs/design.md docs/protocol.md ;;
-	libdoorbell-dev) echo docs/library.md client/examples/follow.cpp ;;
-	doorbell) echo docs/command.md docs/operations.md ;;
+	libdoorbell-dev) echo docs/library.md client/examples/* ;;
+	doorbell) echo docs/command.md docs/operations.md docs/recipes.md ;;
 	esac
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
-# Prints docs/library.md: the public headers of libdoorbell, what they open with as text, what they declare as code.
+# Prints docs/library.md: the public headers of libdoorbell: what they open with as text, what they declare as code.
 #
-# usage: docs_library.pl DIRECTORY      with doorbell.hpp in it, which includes the others
+# usage: docs_library.pl DIRECTORY      with doorbell.hpp in it, and the others
 #
 # A header that does not open with a comment is an error. What is private in a class is left out.
 use strict;
@@ -43,23 +43,26 @@ sub public
 	return $out;
 }
 
-my ($first, @rest) = map { s,.*/,,r } glob("$directory/doorbell.hpp"), sort glob("$directory/*.hpp");
-die "there is no doorbell.hpp in $directory\n" unless defined $first;
+-e "$directory/doorbell.hpp" or die "there is no doorbell.hpp in $directory\n";
+my @headers = ('doorbell.hpp', grep { $_ ne 'doorbell.hpp' } map { s,.*/,,r } sort glob("$directory/*.hpp"), sort glob("$directory/*.h"));
 
 print <<'END';
 <!-- Made by `make docs` from the headers in client/include/doorbell. -->
 # Library reference
 
-`libdoorbell` is C++17 on libpq. `pkg-config doorbell`, or in CMake `find_package(doorbell)` and the target
+`libdoorbell` is C++17 on libpq, with a C interface. `pkg-config doorbell`, or in CMake `find_package(doorbell)` and the target
 `doorbell::shared` or `doorbell::static`.
 
 END
-for my $name ($first, grep { $_ ne $first } @rest)
+for my $name (@headers)
 {
-	my ($comment, $code) = slurp($name) =~ m{\A((?://[^\n]*\n)+)#pragma once\n(.*)\z}s
-	  or die "$name does not open with a comment and #pragma once\n";
-	$comment =~ s{^// ?}{}gm;
+	my ($comment, $code) = slurp($name) =~ m{\A((?://[^\n]*\n)+|/\*.*?\*/\s*)(?:#pragma once|#ifndef \w+\n#define \w+)\n(.*)\z}s
+	  or die "$name does not open with a comment and an include guard\n";
+	$comment =~ s{^(?:// ?|/\* ?| \* ?)|\s*\*/\s*\z}{}gm;
+	$comment =~ s/\s*\z/\n/;
 	$code =~ s/^#include [^\n]*\n//gm;
+	$code =~ s/\n#endif[^\n]*\s*\z// if slurp($name) !~ /^#pragma once/m;
 	$code =~ s/\A\s+|\s+\z//g;
-	print "## `<doorbell/$name>`\n\n", markdown($comment), "\n```cpp\n", public($code), "\n```\n\n";
+	my $language = $name =~ /\.h$/ ? 'c' : 'cpp';
+	print "## `<doorbell/$name>`\n\n", markdown($comment), "\n```$language\n", public($code), "\n```\n", $name eq $headers[-1] ? '' : "\n";
 }
