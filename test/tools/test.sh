@@ -128,7 +128,7 @@ run_install()
 run_deb()
 {
 	local as_user=()
-	bash "$top/test/tools/deb.sh" >>"$log" 2>&1 || return
+	run bash "$top/test/tools/deb.sh" >>"$log" 2>&1 || return
 	SOURCE=$top tap deb
 }
 
