@@ -310,6 +310,14 @@ CREATE FUNCTION doorbell.cursor_precedes(a text, b text)
 COMMENT ON FUNCTION doorbell.cursor_precedes(text, text) IS
     'whether one cursor over all streams is not further on than another';
 
+-- cursor_lag(cursor) → how many visible events the holder of a cursor over all streams has not been given, of all streams,
+--   and the age of the oldest; 0 when there is none. Takes as long as reading them. Null: the cursor is of another history.
+--   22023  the text is not a cursor
+CREATE FUNCTION doorbell.cursor_lag(cursor text, OUT events bigint, OUT seconds double precision)
+    RETURNS record LANGUAGE c STABLE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'doorbell_cursor_lag';
+COMMENT ON FUNCTION doorbell.cursor_lag(text) IS
+    'how far the holder of a cursor over all streams is behind';
+
 -- set_consumer(consumer, required, hold_at_most)
 --   required      retention keeps what this consumer has not committed, in the streams in which it has a cursor …
 --   hold_at_most  … but no longer than this after it was due
@@ -394,12 +402,15 @@ CREATE FUNCTION doorbell.consumer_stats()
 BEGIN ATOMIC
     SELECT coalesce(k.consumer, c.name), nullif(k.stream, ''), k.seq, k.cursor, k.committed_at,
            CASE WHEN k.seq IS NOT NULL
-                THEN greatest(doorbell.high_water(k.stream) - greatest(k.seq, doorbell.low_water(k.stream)), 0) END,
+                THEN greatest(doorbell.high_water(k.stream) - greatest(k.seq, doorbell.low_water(k.stream)), 0)
+                ELSE l.events END,
            CASE WHEN k.seq IS NOT NULL
                 THEN coalesce((SELECT extract(epoch FROM clock_timestamp() - e.appended_at)::double precision
-                               FROM doorbell.replay(k.stream, k.seq, 1) e), 0) END,
+                               FROM doorbell.replay(k.stream, k.seq, 1) e), 0)
+                ELSE l.seconds END,
            coalesce(c.required, false), c.hold_at_most
-    FROM doorbell.consumer_cursor k FULL JOIN doorbell.consumer c ON c.name = k.consumer;
+    FROM doorbell.consumer_cursor k FULL JOIN doorbell.consumer c ON c.name = k.consumer
+    LEFT JOIN LATERAL doorbell.cursor_lag(k.cursor) l ON true;
 END;
 COMMENT ON FUNCTION doorbell.consumer_stats() IS 'how far consumers have come; see doorbell.consumers';
 
@@ -412,9 +423,9 @@ COMMENT ON COLUMN doorbell.consumers.seq IS 'last event of the stream that was c
 COMMENT ON COLUMN doorbell.consumers.cursor IS 'cursor over all streams';
 COMMENT ON COLUMN doorbell.consumers.committed_at IS 'when it was committed';
 COMMENT ON COLUMN doorbell.consumers.lag_events IS
-    'seqs from there to high water that were not trimmed; null for a cursor over all streams';
+    'seqs from there to high water that were not trimmed; for a cursor over all streams, events that were not given (null: it is of another history)';
 COMMENT ON COLUMN doorbell.consumers.lag_seconds IS
-    'age of the oldest event that can be replayed and is not committed, 0 when there is none; null for a cursor over all streams';
+    'age of the oldest event that can be replayed and is not committed, 0 when there is none';
 COMMENT ON COLUMN doorbell.consumers.required IS 'whether retention leaves it the events that it has not committed';
 COMMENT ON COLUMN doorbell.consumers.hold_at_most IS 'how long it does, from when they were due to be removed';
 

@@ -19,7 +19,7 @@ struct Reading {
 	static Reading begin()
 	{
 		Snapshot snapshot = GetActiveSnapshot();
-		Relation event = table_open(find_tables().event, AccessShareLock);
+		Relation event = table_open(find_tables_to_follow().event, AccessShareLock);
 		return Reading{snapshot, Unfinished::of(snapshot), event, LowWaterTable::open()};
 	}
 	void end()

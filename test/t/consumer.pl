@@ -137,8 +137,50 @@ sql(q{SELECT doorbell.trim('s', 5)});
 like((doorbell(qw(tail s --consumer c --count 1)))[1], qr/^\{"control":"gap","stream":"s","asked":2,"low_water":5\}\n\{"stream":"s","seq":6,/,
 	'what was trimmed is a gap');
 
+# All streams, or those of a prefix: one cursor.
+sub places
+{
+	return join ' ', map { tr/",//dr } $_[0] =~ /"stream":("\w+","seq":\d+)/g;
+}
+sql(q{SELECT doorbell.trim('many', 1000000), doorbell.append('p1', 'test', '1'), doorbell.append('p2', 'test', '1'), doorbell.append('p1', 'test', '2')});
+is(places((doorbell(qw(tail --prefix p --consumer all --count 2)))[1]), 'p1seq:1 p1seq:2', 'a consumer of a prefix begins at the beginning');
+is(places((doorbell(qw(tail --prefix p --consumer all --count 1)))[1]), 'p2seq:1', 'and goes on behind its one cursor');
+is(sql(q{SELECT concat_ws(' ', stream IS NULL, seq IS NULL, doorbell.cursor('all') = cursor) FROM doorbell.consumers WHERE consumer = 'all'}),
+	't t t', 'which is one over all streams');
+$tail = start [ @command, qw(tail --all --consumer late --after now) ], '<', \undef, '>', \$now, '2>', \$now_err;
+$node->poll_query_until('postgres', q{SELECT doorbell.cursor('late') IS NOT NULL}) or die 'it commits nothing';
+$tail->kill_kill(grace => 0);
+sql(q{SELECT doorbell.append('p3', 'test', '1')});
+is(places((doorbell(qw(tail --all --consumer late --count 1)))[1]), 'p3seq:1', 'where it begins is committed at once, too');
+$tail = start [ @command, qw(tail --all --consumer late) ], '<', \undef, '>', \$out, '2>', \$err;
+sql(q{SELECT doorbell.append('p4', 'test', '1')});
+$node->poll_query_until('postgres', q{SELECT lag_events = 0 FROM doorbell.consumers WHERE consumer = 'late'}) or die 'it does not commit';
+$tail->signal('STOP');
+sql(q{SELECT doorbell.append('p5', 'test', '1'), doorbell.append('p6', 'test', '1')});
+is(sql(q{SELECT lag_events FROM doorbell.consumers WHERE consumer = 'late'}), '2', 'what it has not committed is its lag');
+$tail->signal('KILL');
+finish $tail;
+is(places($out), 'p4seq:1', 'it commits what it has written');
+
+# Another process under the same name commits beyond what this one is allowed to write.
+my $lock = $node->background_psql('postgres');
+$lock->query_safe(q{BEGIN; SELECT doorbell.commit_cursor('late', doorbell.high_water_all())});
+$tail = start [ @command, qw(tail --all --consumer late --count 1) ], '<', \undef, '>', \$out, '2>', \$err;
+$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%commit_cursor%'}) or die 'it does not commit';
+$lock->query_safe('COMMIT');
+$lock->quit;
+finish $tail;
+is($? >> 8, 4, 'who was overtaken in all streams ends with 4, too');
+like($err, qr/^doorbell: the cursor of consumer "late" cannot go on to the given one\nConsumer "late", all streams: committed "all/, 'and says so');
+is(places($out), 'p5seq:1', 'after what it wrote');
+
+sql(q{UPDATE doorbell.history SET id = gen_random_uuid()});
+($status, $out) = doorbell(qw(tail --prefix p --consumer all --count 1));
+like($out, qr/^\{"control":"reset","prefix":"p","asked":"all[^"]+"\}\n\{"stream":"p1","seq":1,/, 'a cursor of another history is told, and all that there is follows');
+is(sql(q{SELECT lag_events IS NOT NULL FROM doorbell.consumers WHERE consumer = 'all'}), 't', 'the cursor is now one of this history');
+
 # Arguments and privileges.
-for my $wrong ([qw(tail --all --consumer c)], [qw(tail s --prefix p --consumer c)], [ qw(tail s --consumer), '' ])
+for my $wrong ([qw(tail --prefix p --prefix q --consumer c)], [qw(tail s --prefix p --consumer c)], [ qw(tail s --consumer), '' ])
 {
 	($status, $out, $err) = doorbell(@$wrong);
 	is("$status$out", '2', "\"doorbell @$wrong\" is refused with 2");

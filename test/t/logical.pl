@@ -21,7 +21,8 @@ $copy->safe_psql('postgres', q{CREATE SUBSCRIPTION streams CONNECTION $$} . $pub
 $copy->wait_for_subscription_sync($publisher, 'streams');
 is($copy->safe_psql('postgres', q{SELECT seq || ' ' || payload FROM doorbell.event}), '1 1', 'the events arrive in the table');
 
-for my $call (q{doorbell.replay('s')}, q{doorbell.replay_many('{s}', '{0}')}, q{doorbell.streams()}, q{doorbell.high_water('s')})
+for my $call (q{doorbell.replay('s')}, q{doorbell.replay_many('{s}', '{0}')}, q{doorbell.streams()}, q{doorbell.high_water('s')},
+	q{doorbell.replay_all()}, q{doorbell.high_water_all()})
 {
 	my (undef, undef, $error) = $copy->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM $call");
 	like($error, qr/ERROR:  0A000: cannot follow streams that logical replication brings here$/m, "C1: $call is refused there");
