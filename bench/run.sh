@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares pg_doorbell with its alternatives on a private server with durable commits, and prints one table.
 #
-# BENCH_SUITES="append replay"    some of: append clients listeners batch replay latency (these), or retention, sse
+# BENCH_SUITES="append replay"    some of: append clients listeners batch replay latency (these), or all_streams, retention, sse
 # BENCH_SECONDS=2    length of one measurement
 # BENCH_ROUNDS=5     measurements of each; their order rotates, and ratios are taken within a round
 # FLUSH_MS=0         makes each flush of the WAL take that much longer, see slow_flush.cpp
@@ -29,7 +29,7 @@ done
 [ "$(stat -f -c %T "$base")" != tmpfs ] ||
 	{ echo "$base is in memory: set BENCH_DIR to a directory on a disk." >&2; exit 1; }
 workspace bench "$base"
-give_inputs "$programs"/{listeners,latency,sse_load,sse_publish,slow_flush.so}
+give_inputs "$programs"/{listeners,latency,follow_all,sse_load,sse_publish,slow_flush.so}
 log=$work/log/bench
 mkdir -p "$(dirname "$results")"
 : >"$results"

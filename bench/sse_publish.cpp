@@ -2,15 +2,15 @@
 //   sse_publish --rate=25 doorbell        sse_publish --streams=5000 http 127.0.0.1:8080 '/publish/{n}'
 //
 // 1. Streams are named 1 to --streams. An event is {"n": COUNTER, "at": MICROSECONDS, "data": "xx…"} of --bytes bytes.
-// The
-//    counter rises by one in each stream; streams come in turn.
+//    The counter rises by one in each stream; streams come in turn.
 // 2. With --rate, that many events per second are due at fixed times whatever became of the ones before, and `at` is
 //    that time. Without, it goes on as fast as it can, and `at` is the present.
 // 3. doorbell: with --rate, one append per transaction; without, --batch events of one stream per transaction by
 //    append_batch, or one of each of many streams by append_many. Commits are as durable as the server makes them. PG*
 //    variables lead there.
-// 4. http: POST, over one connection with up to --ahead requests that are not answered yet, so that one stream's events
-//    cannot overtake each other; for more streams, over --publishers connections, each with its own share of them.
+// 4. http: POST, over one connection; for more streams, over --publishers connections, each with its own share of them.
+// 5. Either has up to --ahead requests on the way in each connection, which take effect one after another, so one
+//    stream's events cannot overtake each other.
 #include "connection.hpp"
 #include "tcp.hpp"
 
@@ -90,6 +90,42 @@ constexpr const char *many_sql = "SELECT count(*) FROM doorbell.append_many("
 								 "  'data', repeat('x', $3::int))) FROM generate_series(1, $2::int)))";
 constexpr std::size_t around_data = 49; // bytes of a payload beside its data, with a short counter
 
+// Statements on the way, each a transaction of its own.
+class Pipeline {
+public:
+	Pipeline(PGconn *connection, std::size_t most) : connection_(connection), most_(most)
+	{
+		if (PQenterPipelineMode(connection_) == 0)
+			throw std::runtime_error(PQerrorMessage(connection_));
+	}
+
+	void run(const char *const *values, int count) // the prepared statement "append"
+	{
+		while (waiting_ >= most_)
+			take_answer();
+		if (PQsendQueryPrepared(connection_, "append", count, values, nullptr, nullptr, 0) == 0 ||
+			PQpipelineSync(connection_) == 0)
+			throw std::runtime_error(PQerrorMessage(connection_));
+		waiting_++;
+	}
+
+private:
+	void take_answer()
+	{
+		bench::checked(connection_, PQgetResult(connection_));
+		while (const bench::Result end{PQgetResult(connection_)}) // the end of the results is null, too
+			;
+		const bench::Result sync(PQgetResult(connection_));
+		if (PQresultStatus(sync.get()) != PGRES_PIPELINE_SYNC)
+			throw std::runtime_error(PQerrorMessage(connection_));
+		waiting_--;
+	}
+
+	PGconn *connection_;
+	std::size_t most_;
+	std::size_t waiting_ = 0;
+};
+
 [[noreturn]] void publish_to_doorbell(const Options &options)
 {
 	const bench::Connection connection = bench::connect();
@@ -101,6 +137,7 @@ constexpr std::size_t around_data = 49; // bytes of a payload beside its data, w
 								 : many ? many_sql
 										: batch_sql,
 								 0, nullptr));
+	Pipeline pipeline(to, paced ? 1 : options.ahead);
 	Schedule schedule(options.rate);
 	const std::string batch = std::to_string(many ? options.streams : options.batch);
 	const std::string data = std::to_string(options.bytes > around_data ? options.bytes - around_data : 0);
@@ -116,7 +153,7 @@ constexpr std::size_t around_data = 49; // bytes of a payload beside its data, w
 			values[2] = data;
 		}
 		const char *const parameters[] = {values[0].c_str(), values[1].c_str(), values[2].c_str()};
-		bench::checked(to, PQexecPrepared(to, "append", paced ? 2 : 3, parameters, nullptr, nullptr, 0));
+		pipeline.run(parameters, paced ? 2 : 3);
 	}
 }
 

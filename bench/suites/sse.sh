@@ -11,6 +11,7 @@ declare -A address pid
 connections=5000
 many=(1 100 1000 "$connections")
 path='/v1/streams/{n}'
+memory_bound=$(((12 + 2 * 16) * 1024 + 20 * 256)) # kB, as docs/operations.md has it, for 20 readers that do not keep up
 
 first_core=()
 other_cores=()
@@ -108,11 +109,19 @@ paced() # LOAD NAME COUNT ROUND SECONDS RATE
 	done
 }
 
-stalled() # NAME PER_CENT ROUND SECONDS
+stalled() # NAME PER_CENT ROUND SECONDS RATE
 {
-	publisher serve --rate=50 --bytes=2000
+	publisher serve --rate="$5" --bytes=2000
 	loaded serve 1000 "$4" --stalled="$2" -- "${publish[@]}"
-	keep_load "5% stalled, p99" "$1" 1000 "$3" p99
+	keep_load "$5/s, stalled" "$1" 1000 "$3" p99
+}
+
+stalled_memory() # ROUND: half of them stall, and get more than the kernel's buffers take
+{
+	publisher serve --rate=200 --bytes=20000
+	loaded serve 40 4 --stalled=50 -- "${publish[@]}"
+	record sse "stalled, memory" serve 40 1 "$1" "$(got resident)"
+	record sse "stalled, memory" bound 40 1 "$1" "$memory_bound"
 }
 
 idle() # NAME ROUND: memory of one connection, in bytes
@@ -172,9 +181,12 @@ round_of() # ROUND SECONDS
 	for name in $(rotated "$1" "${competitors[@]}"); do
 		paced 25/s "$name" 1000 "$1" "$2" 25
 	done
-	for name in $(rotated "$1" all_read stalled); do
-		stalled "$name" "$([ "$name" = all_read ] && echo 0 || echo 5)" "$1" $(($2 * 2))
+	for rate in 50 100; do
+		for name in $(rotated "$1" all_read stalled); do
+			stalled "$name" "$([ "$name" = all_read ] && echo 0 || echo 5)" "$1" $(($2 * 2)) "$rate"
+		done
 	done
+	stalled_memory "$1"
 	reconnect "$1"
 	for rate in 100 1000; do
 		for name in $(rotated "$1" serve loop); do
@@ -206,7 +218,10 @@ done
 versus "$connections streams" 1/s '' "$connections" serve nchan
 versus "25/s, p50" us '<= 1' 1000 serve nchan
 versus "25/s, p99" us '<= 1' 1000 serve nchan
-versus "5% stalled, p99" us '<= 1.5' 1000 stalled all_read
+for rate in 50 100; do
+	versus "$rate/s, stalled" us '<= 1.5' 1000 stalled all_read
+done
+versus "stalled, memory" kB "value <= $memory_bound" 40 serve bound
 versus "idle, memory" bytes 'value <= 4096' "$connections" serve nchan
 versus reconnect reads 'value <= 5' 1000 reads alone
 versus "100/s, p50" us '' 1 serve loop

@@ -1,4 +1,6 @@
 // The form of the cursors of doorbell.replay_all; see docs/protocol.md.
+#include "all_cursor.hpp"
+
 #include <doorbell/cursor.hpp>
 #include <doorbell/pointer.hpp>
 
@@ -62,6 +64,17 @@ bool is_all_cursor(std::string_view text) noexcept
 	return text.size() <= longest && form.take("all1.") && form.hex() && form.take(".") && form.seen() &&
 		   form.take(".") && (form.at_dot() || form.seen()) && form.take(".") && (form.at_dot() || form.witness()) &&
 		   form.take(".") && (form.at_end() || form.witness()) && form.at_end();
+}
+
+std::string_view detail::extent_of(std::string_view cursor) noexcept
+{
+	std::size_t end = 0; // "all1.HISTORY.SEEN.": behind the third full stop is what was seen before, of a window
+	for (int fields = 0; fields < 3; fields++) {
+		end = cursor.find('.', end);
+		if (end++ == std::string_view::npos)
+			return {};
+	}
+	return end < cursor.size() && cursor[end] == '.' ? cursor.substr(0, end) : std::string_view();
 }
 
 } // namespace doorbell

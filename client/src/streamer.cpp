@@ -31,8 +31,6 @@ void SseRequest::check() const
 	if (!starts.empty() && starts.size() != needed)
 		throw Error("an SSE request that needs " + std::to_string(needed) + " starts has " +
 					std::to_string(starts.size()));
-	if (all_start.kind() == Start::Kind::after && !is_all_cursor(all_start.cursor()))
-		throw Error("invalid cursor of a prefix or all streams: " + detail::quoted(all_start.cursor()));
 }
 
 Streamer::Impl::Impl(StreamerOptions options)

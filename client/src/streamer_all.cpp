@@ -152,7 +152,6 @@ void Streamer::Impl::move_group(AllHub &hub, const std::string &from, const std:
 	there.clients.merge(come.clients);
 	there.due |= come.due;
 	there.accepted |= come.accepted;
-	there.whole |= come.whole;
 }
 
 // The cursor of a group was refused: it is told, and goes on from the beginning.

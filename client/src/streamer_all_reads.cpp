@@ -1,6 +1,7 @@
 // What is read for clients with prefixes, and when. See 8 to 13 of streamer_impl.hpp.
 #include "streamer_impl.hpp"
 
+#include "all_cursor.hpp"
 #include "wait.hpp"
 
 #include <algorithm>
@@ -81,7 +82,6 @@ void Streamer::Impl::high_water_found(const detail::Result &result)
 		hub.live = cursor;
 		Group &group = hub.groups[cursor];
 		group.accepted = true;
-		group.whole = true;
 		const std::set<Client *> starting = std::exchange(hub.starting, {});
 		for (Client *client : starting)
 			join(*client, cursor);
@@ -179,17 +179,19 @@ void Streamer::Impl::groups_read(const CatchUp &request, const detail::Result &r
 	}
 	group_limit_ = detail::next_limit(group_limit_, result.rows(), bytes, options_.subscriber);
 
-	std::map<AllHub *, std::vector<std::string>> ended; // the cursors of those who have all that this snapshot had
+	std::map<std::pair<AllHub *, std::string_view>, std::vector<std::string>> ended; // by what they have now
 	std::vector<std::shared_ptr<AllPage>> live;
 	for (std::size_t i = 0; i < answers.size(); i++) {
 		AllHub &hub = *request.groups[i].first;
 		const std::shared_ptr<AllPage> &page = answers[i].page;
 		if (hub.live == page->asked)
 			live.push_back(page);
-		if (group_read(hub, page, answers[i].rows, request.limit))
-			ended[&hub].push_back(page->end);
+		group_read(hub, page, answers[i].rows, request.limit);
+		if (const std::string_view all = detail::extent_of(page->end); answers[i].rows > 0 && !all.empty())
+			ended[{&hub, all}].push_back(page->end);
 	}
-	for (auto &[hub, cursors] : ended) {
+	for (auto &[which, cursors] : ended) {
+		AllHub *const hub = which.first;
 		const auto is_live = std::find(cursors.begin(), cursors.end(), hub->live);
 		const std::string to = is_live != cursors.end() ? *is_live : cursors.front();
 		for (const std::string &from : cursors)
@@ -202,24 +204,21 @@ void Streamer::Impl::groups_read(const CatchUp &request, const detail::Result &r
 				arrived(page->rows.event(i));
 }
 
-// True if the group now has all that the statement's snapshot had, by rows that this one brought.
-bool Streamer::Impl::group_read(AllHub &hub, const std::shared_ptr<AllPage> &page, int rows, int limit)
+void Streamer::Impl::group_read(AllHub &hub, const std::shared_ptr<AllPage> &page, int rows, int limit)
 {
 	const auto found = hub.groups.find(page->asked);
 	if (found == hub.groups.end())
-		return false;
+		return;
 	Group &group = found->second;
-	const bool began_whole = group.whole || page->asked.empty();
+	// From within a window it was that window's rest.
+	const bool began_whole = page->asked.empty() || !detail::extent_of(page->asked).empty();
 	const bool complete = rows == 0 || (began_whole && rows < limit);
 	group.accepted = true;
 	group.due |= !complete;
-	if (rows > 0)
-		group.whole = rows < limit;
 	if (hub.live == page->asked)
 		live_read(hub, page->rows, complete);
 	give_group(hub, group, page);
 	move_group(hub, page->asked, page->end);
-	return rows > 0 && complete;
 }
 
 // Which rings have been answered. They wake nobody any more, so who was not asked by this statement is to be.

@@ -25,9 +25,10 @@
 //     statement, and so one snapshot, reads many groups, also of several hubs.
 //  9. One group, live, is always there, even without clients. It begins at the high water, and is where "now" is. It
 //     need not wait for the listener: when that becomes live, `*` wakes the hub.
-// 10. Groups become one when their cursors are equal, and when one statement brought both to the end: both began at the
-//     end of a window, and got rows, but fewer than the limit; so both have all that its snapshot had, and either
-//     cursor does for both. In the end everybody is in the live group.
+// 10. Groups become one when their cursors are equal, and when one statement brought both to the end of a window of the
+//     same extent: then they have the same, and either cursor does for both. (One snapshot may open windows of two
+//     extents: what waits for an open append in the one does not in the other, if that is rolled back in between.) In
+//     the end everybody is in the live group.
 // 11. A hub wakes, and all its groups are due, when one of its streams rings, at `*`, and every sweep_interval. A group
 //     stays due until it has been brought to the end. When the live group gets events, those that were not read by the
 //     same statement are due, because a ring of what it has is not heard any more. What rang and was not reached is
@@ -125,7 +126,6 @@ private:
 		std::set<Client *> clients;
 		bool due = true;
 		bool accepted = false;		  // the cursor, by the server, on this connection
-		bool whole = false;			  // it is at the end of a window, that is known
 		std::uint64_t last_asked = 0; // in which statement
 	};
 
@@ -273,7 +273,7 @@ private:
 	bool ask_groups();
 	void high_water_found(const detail::Result &result);
 	void groups_read(const CatchUp &request, const detail::Result &result);
-	bool group_read(AllHub &hub, const std::shared_ptr<AllPage> &page, int rows, int limit);
+	void group_read(AllHub &hub, const std::shared_ptr<AllPage> &page, int rows, int limit);
 	void live_read(AllHub &hub, const detail::SseBatch &rows, bool complete);
 	void refused(const CatchUp &request, const Error &error);
 	void distrust_cursors();

@@ -140,7 +140,7 @@ for my $sub (@subcommands)
 is(offers('doorbell re'), ' replay ', 'bash completes subcommands');
 is(offers('doorbell --dsn tail serve --jwt-al'), ' --jwt-alg ', 'options, also behind those of the command');
 is(offers('doorbell serve --jwt-alg '), ' HS256 RS256 EdDSA ', 'the values of an option');
-is(offers("doorbell import s $here/app"), " $here/app.cpp ", 'files');
+is(offers("doorbell import s $here/app.cp"), " $here/app.cpp ", 'files');
 is(offers('doorbell append s t --event-id '), '  ', 'and nothing where it knows nothing');
 
 # Others may have put files beside.

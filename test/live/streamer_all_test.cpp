@@ -399,9 +399,8 @@ TEST_F(StreamerAllTest, an_idle_streamer_sleeps)
 TEST_F(StreamerAllTest, a_text_that_cannot_be_a_cursor_is_refused)
 {
 	start(options());
-	SseRequest request = request_for({""}, AllStart::after("7"));
-	EXPECT_THROW(request.check(), doorbell::Error);
-	request.all_start = AllStart::now();
+	EXPECT_THROW(AllStart::after("7"), doorbell::Error);
+	SseRequest request = request_for({""}, AllStart::now());
 	EXPECT_NO_THROW(request.check());
 	request.streams = {"s"};
 	request.starts = {Start::now()};
