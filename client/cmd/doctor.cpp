@@ -31,6 +31,7 @@ struct Remark {
 using Remarks = std::vector<Remark>;
 
 constexpr double full_queue = 0.5;
+constexpr double slow_consumer = 3600; // seconds
 
 void check_server(const Facts &facts, Remarks &remarks)
 {
@@ -147,6 +148,21 @@ void check_transactions(const Facts &facts, double long_transaction, Remarks &re
 						   "COMMIT PREPARED or ROLLBACK PREPARED"});
 }
 
+void check_retention(const Facts &facts, Remarks &remarks)
+{
+	if (facts.has_retention_rules && !facts.retention_applied)
+		remarks.push_back({Level::advice, "retention", "there are rules, and no ringer that applies them",
+						   facts.server.preloaded ? "doorbell.retention_interval is 0"
+												  : "pg_doorbell is not in shared_preload_libraries",
+						   "change that, or call doorbell.apply_retention() regularly, as by cron"});
+	if (facts.slow_consumer_seconds > slow_consumer)
+		remarks.push_back(
+			{Level::advice, "consumers",
+			 '"' + facts.slow_consumer + "\" is " + seconds(facts.slow_consumer_seconds) + " behind",
+			 "it may miss events that retention removes or, if it is required, keeps them from being removed",
+			 "start it again, or forget it: SELECT doorbell.forget_consumer(...)"});
+}
+
 std::string as_json(const Remark &remark)
 {
 	static const char *const levels[] = {"well", "advice", "problem"};
@@ -185,6 +201,7 @@ struct Doctor {
 		check_rings(facts, remarks);
 		check_channel(facts, facts.server.standby ? std::string() : listen(connect, wait_seconds), remarks);
 		check_transactions(facts, long_transaction, remarks);
+		check_retention(facts, remarks);
 
 		Output output;
 		Level worst = Level::well;

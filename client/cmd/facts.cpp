@@ -18,11 +18,16 @@ constexpr const char *facts_sql =
 	" current_user,"
 	" coalesce((SELECT pg_catalog.bool_or(callable) FROM f WHERE proname = 'append'), false),"
 	" coalesce((SELECT pg_catalog.bool_and(callable) FROM f"
-	"  WHERE proname IN ('replay', 'replay_many', 'replay_all', 'high_water', 'low_water', 'streams')), false),"
+	"  WHERE proname IN ('replay', 'replay_many', 'replay_all', 'high_water', 'high_water_all', 'low_water', "
+	"'streams')), false),"
 	" pg_catalog.current_setting('fsync')::boolean,"
 	" EXISTS (SELECT FROM pg_catalog.pg_subscription_rel s JOIN pg_catalog.pg_class c ON c.oid = s.srrelid"
 	"  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'doorbell' AND c.relname = 'event'),"
-	" w.pid, w.seconds, p.gid, p.seconds"
+	" w.pid, w.seconds, p.gid, p.seconds,"
+	" coalesce((SELECT pg_catalog.bool_and(pg_catalog.has_schema_privilege(n.oid, 'USAGE')"
+	"  AND pg_catalog.has_table_privilege(c.oid, 'SELECT'))"
+	"  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+	"  WHERE n.nspname = 'doorbell' AND c.relname IN ('retention', 'consumers')), false)"
 	" FROM (SELECT) one"
 	" LEFT JOIN LATERAL (SELECT pid, extract(epoch FROM pg_catalog.clock_timestamp() - xact_start) AS seconds"
 	"  FROM pg_catalog.pg_stat_activity"
@@ -31,6 +36,13 @@ constexpr const char *facts_sql =
 	" LEFT JOIN LATERAL (SELECT gid, extract(epoch FROM pg_catalog.clock_timestamp() - prepared) AS seconds"
 	"  FROM pg_catalog.pg_prepared_xacts WHERE database = pg_catalog.current_database()"
 	"  ORDER BY prepared LIMIT 1) p ON true";
+
+constexpr const char *watching_sql =
+	"SELECT EXISTS (SELECT FROM doorbell.retention),"
+	" pg_catalog.current_setting('doorbell.retention_interval', true) <> '0', c.consumer, c.lag_seconds"
+	" FROM (SELECT) one"
+	" LEFT JOIN LATERAL (SELECT consumer, lag_seconds FROM doorbell.consumers WHERE lag_seconds IS NOT NULL"
+	"  ORDER BY lag_seconds DESC LIMIT 1) c ON true";
 
 struct Finish {
 	void operator()(PGconn *connection) const noexcept { PQfinish(connection); }
@@ -48,9 +60,13 @@ Facts ask_facts(const doorbell::ConnectOptions &connect)
 	facts.server = doorbell::Log(connect).status();
 
 	const std::unique_ptr<PGconn, Finish> connection(PQconnectdb(connect.dsn.c_str()));
-	const std::unique_ptr<PGresult, Clear> result(PQexec(connection.get(), facts_sql));
-	if (PQresultStatus(result.get()) != PGRES_TUPLES_OK)
-		throw doorbell::Error(PQerrorMessage(connection.get()));
+	std::unique_ptr<PGresult, Clear> result;
+	const auto ask = [&](const char *sql) {
+		result.reset(PQexec(connection.get(), sql));
+		if (PQresultStatus(result.get()) != PGRES_TUPLES_OK)
+			throw doorbell::Error(PQerrorMessage(connection.get()));
+	};
+	ask(facts_sql);
 	const auto text = [&](int column) { return std::string(PQgetvalue(result.get(), 0, column)); };
 	const auto boolean = [&](int column) { return text(column) == "t"; };
 	const auto number = [&](int column) {
@@ -66,6 +82,13 @@ Facts ask_facts(const doorbell::ConnectOptions &connect)
 	facts.writer_seconds = number(7);
 	facts.prepared = text(8);
 	facts.prepared_seconds = number(9);
+	if (!boolean(10))
+		return facts;
+	ask(watching_sql);
+	facts.has_retention_rules = boolean(0);
+	facts.retention_applied = facts.server.preloaded && boolean(1);
+	facts.slow_consumer = text(2);
+	facts.slow_consumer_seconds = number(3);
 	return facts;
 }
 

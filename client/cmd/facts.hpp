@@ -22,6 +22,12 @@ struct Facts {
 	double writer_seconds = 0;
 	std::string prepared; // the oldest prepared transaction
 	double prepared_seconds = 0;
+
+	// As far as the role may see them:
+	bool has_retention_rules = false;
+	bool retention_applied = false; // by the ringer
+	std::string slow_consumer;		// the one that is the longest behind
+	double slow_consumer_seconds = 0;
 };
 
 Facts ask_facts(const doorbell::ConnectOptions &connect); // throws doorbell::Error

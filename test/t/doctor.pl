@@ -64,6 +64,19 @@ like($out, qr/^advice  transactions: process \d+ has written in a transaction op
 like($out, qr/^advice  transactions: "left behind" has been prepared for \d+ s\n/m, 'long transactions: and so are prepared ones');
 $open->quit;
 
+# Retention and consumers
+$node->safe_psql('postgres', q{SELECT doorbell.set_retention('s', '1 day', NULL), doorbell.commit_cursor('mailer', 'slow', 0), doorbell.append('slow', 'made', '1')});
+unlike((command($dsn, 'doctor'))[1], qr/^advice/m, 'rules that the ringer applies and a consumer that is a little behind are well');
+$node->safe_psql('postgres', q{UPDATE doorbell.event SET appended_at = now() - interval '2 hours' WHERE stream = 'slow'});
+doctor_says('a consumer that is far behind', $dsn, 0, qr/^advice  consumers: "mailer" is 72\d\d s behind\n +why: .*\n +change: .*forget_consumer/m);
+$node->append_conf('postgresql.conf', 'doorbell.retention_interval = 0');
+$node->reload;
+$node->poll_query_until('postgres', q{SELECT doorbell.high_water('s') >= 0 AND current_setting('doorbell.retention_interval') = '0'}) or die 'no reload';
+doctor_says('rules without a keeper', $dsn, 0, qr/^advice  retention: there are rules, and no ringer that applies them\n +why: doorbell\.retention_interval is 0\n/m);
+$node->adjust_conf('postgresql.conf', 'doorbell.retention_interval', undef);
+$node->reload;
+$node->safe_psql('postgres', q{SELECT doorbell.forget_consumer('mailer'), doorbell.set_retention('s', NULL, NULL)});
+
 # Versions
 $node->safe_psql('postgres', q{UPDATE pg_extension SET extversion = '0.0' WHERE extname = 'pg_doorbell'});
 doctor_says('an older extension', $dsn, 0, qr/^advice  extension: version 0\.1 is installed.*\n.*\n +change: ALTER EXTENSION pg_doorbell UPDATE$/m,
@@ -85,7 +98,7 @@ like($out, qr/^channel +NOT heard: ./m, 'a standby: and that nothing is heard');
 my $serve = serve($standby->connstr('postgres'));
 my $health;
 my $deadline = Serve::deadline();
-do { $health = get($serve, '/healthz') } until $health->{body} =~ /"sweeping"/ || time > $deadline;
+do { $health = get($serve, '/healthz') } until $health->{body} =~ /"sweeping","last_error":"/ || time > $deadline;
 is($health->{status}, 200, 'a standby: /healthz is 200, events come by sweep');
 like($health->{body}, qr/^\{"listener":"sweeping","last_error":"[^"]*standby/, 'a standby: it says why');
 stop_serve($serve);
